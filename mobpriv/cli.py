@@ -35,12 +35,12 @@ app = typer.Typer(
 data_app = typer.Typer(help="List, describe and download data sets.", no_args_is_help=True)
 app.add_typer(data_app, name="data")
 _stdout, _stderr = Console(highlight=False), Console(stderr=True, highlight=False)
-EXAMPLES = {
+_EXAMPLES = {
     "traces": "thesis_3_mechanisms",
     "calls": "dchi_booleans",
 }  # notebook proposed for a first run on a table
-OF_MUNICIPALITIES = "primule_risk"  # also proposed if the cells have municipalities
-OPTIONS = {
+_OF_MUNICIPALITIES = "primule_risk"  # also proposed if the cells have municipalities
+_OPTIONS = {
     "user": "--user",
     "t": "--time-column",
     "lat": "--lat",
@@ -52,7 +52,7 @@ OPTIONS = {
     "time": "--time",
     "zone": "--zone",
 }
-KIND_WORDS = {"traces": "positions", "calls": "call records"}
+_KIND_WORDS = {"traces": "positions", "calls": "call records"}
 
 
 @contextmanager
@@ -91,14 +91,14 @@ def _how_to_say(table: Path, given: dict[str, str], asks: dict[str, str]) -> str
     """How to give the missing options: an example command, or the options alone if an example is unknown."""
     if all(asks.values()):
         return f", as in: {_validating(table, given | asks)}"
-    return f" with {', '.join(map(OPTIONS.get, asks))} of {shlex.join(['mobpriv', 'validate', str(table)])}"
+    return f" with {', '.join(map(_OPTIONS.get, asks))} of {shlex.join(['mobpriv', 'validate', str(table)])}"
 
 
 def _validating(table: Path, given: dict[str, str]) -> str:
     """The command that reads a table with these options and writes the valid records."""
     words = ["mobpriv", "validate", str(table)]
     for name, value in given.items():
-        words += [OPTIONS[name], value]
+        words += [_OPTIONS[name], value]
     return shlex.join([*words, "-o", _ready(table)])
 
 
@@ -190,7 +190,7 @@ def _plan(path: Path, given: dict, folder: Path) -> dict[str, str]:
         other = next(name for name, known in DATASETS.items() if known.kind == needs)
         calling = ", or simulate 30 calls per user and day with -p rate=30" if "rate" in parameters else ""
         raise ValueError(
-            f"{path.stem} needs {KIND_WORDS[needs]}, and {data} holds {KIND_WORDS[kind]}: run it on {other}, for instance{calling}"
+            f"{path.stem} needs {_KIND_WORDS[needs]}, and {data} holds {_KIND_WORDS[kind]}: run it on {other}, for instance{calling}"
         )
     size = durations.size(data) if simulated != "people" else None
     described = Path(data).name + (f", {size}" if size else "")
@@ -382,7 +382,7 @@ def validate(
             raise ValueError(f"the output {rule} (got -o {output})")
         if file.is_dir() and given:
             raise ValueError(
-                f"{file} is a folder of a known format, whose columns and times are known: omit {', '.join(map(OPTIONS.get, given))}"
+                f"{file} is a folder of a known format, whose columns and times are known: omit {', '.join(map(_OPTIONS.get, given))}"
             )
         kind = "calls" if {"cell", "end_cell", "duration", "cells"} & set(given) else datasets.kind_of(file)
         table_of_cells, command = None, ""
@@ -415,10 +415,10 @@ def validate(
         elif command:
             typer.echo(f"\nTo write the valid records to a table:\n  {command}")
         ready = str(output or (_ready(file) if command else file))
-        if kind in EXAMPLES:
-            names = [EXAMPLES[kind]]
+        if kind in _EXAMPLES:
+            names = [_EXAMPLES[kind]]
             if kind == "calls" and table_of_cells["municipality"].notna().any():
-                names.append(OF_MUNICIPALITIES)
+                names.append(_OF_MUNICIPALITIES)
             zone_option = ["-p", f"zone={zone or 'ZONE'}"] if kind == "calls" else []
             commands = [shlex.join(["mobpriv", "run", name, "--data", ready, *zone_option, "--quick"]) for name in names]
             zone_hint = (
@@ -535,7 +535,7 @@ def data_list():
     table = Table("name", "title", "kind", "holds", "where", box=None)
     for name, known in DATASETS.items():
         kind = "synthetic" if known.synthetic else "real"
-        table.add_row(name, known.title, kind, KIND_WORDS[known.kind], known.place or "embedded")
+        table.add_row(name, known.title, kind, _KIND_WORDS[known.kind], known.place or "embedded")
     _stdout.print(table)
 
 

@@ -16,7 +16,7 @@ from mobpriv.ground.grid import S2Grid, SquareGrid
 from mobpriv.traces.profiles import HeatMaps, heat_maps
 from mobpriv.traces.table import Traces
 
-MAX_DIVERGENCE = {"nats": 2 * np.log(2), "bits": 1.0}
+_MAX_DIVERGENCE = {"nats": 2 * np.log(2), "bits": 1.0}
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class APAttack:
     name = "AP-Attack"
 
     def __post_init__(self):
-        one_of("unit", self.unit, MAX_DIVERGENCE)
+        one_of("unit", self.unit, _MAX_DIVERGENCE)
         squares = SquareGrid(self.cell, self.plane)  # checks cell and plane
         if self.grid is None:
             object.__setattr__(self, "grid", squares)
@@ -55,7 +55,7 @@ class APAttack:
     @property
     def largest(self) -> float:
         """The dissimilarity of two heat maps without a common cell."""
-        return MAX_DIVERGENCE[self.unit]
+        return _MAX_DIVERGENCE[self.unit]
 
     def fit(self, known: Traces) -> Self:
         return type(self)(self.cell, self.plane, self.unit, self.grid, heat_maps(known, self.grid))
@@ -65,7 +65,7 @@ class APAttack:
             raise ValueError("fit the attack on known traces first")
         maps = heat_maps(anonymous, self.grid)
         d = topsoe(maps, self.known_)
-        return pd.DataFrame(d * (self.largest / MAX_DIVERGENCE["nats"]), index=maps.users, columns=self.known_.users)
+        return pd.DataFrame(d * (self.largest / _MAX_DIVERGENCE["nats"]), index=maps.users, columns=self.known_.users)
 
 
 def topsoe(a: HeatMaps, b: HeatMaps) -> np.ndarray:

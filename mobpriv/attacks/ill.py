@@ -26,7 +26,7 @@ from mobpriv.traces.sub_traces import SubTraces, slices
 from mobpriv.traces.table import Traces, by_user, milliseconds
 
 DAY = 86_400.0  # s
-HOUR = 3_600_000  # ms
+_HOUR = 3_600_000  # ms
 
 
 class TrainedModel(NamedTuple):
@@ -210,6 +210,6 @@ def _moments(time, lat, lng, offsets):
             after += time[i] - time[a]
         centre_lat[user] = lat[a] + north / (b - a)
         centre_lng[user] = (lng[a] + east / (b - a) + 180) % 360 - 180
-        mean_hour[user] = (time[a] + after // (b - a)) // HOUR % 24
-        early_hour[user] = (time[a] - (time[b - 1] - time[a]) / 2) // HOUR % 24
+        mean_hour[user] = (time[a] + after // (b - a)) // _HOUR % 24
+        early_hour[user] = (time[a] - (time[b - 1] - time[a]) / 2) // _HOUR % 24
     return centre_lat, centre_lng, mean_hour, early_hour

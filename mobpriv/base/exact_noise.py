@@ -13,7 +13,7 @@ from fractions import Fraction
 import numpy as np
 
 
-def bernoulli_exp(numerator: int, denominator: int, rng: np.random.Generator) -> bool:
+def _bernoulli_exp(numerator: int, denominator: int, rng: np.random.Generator) -> bool:
     """Return True with probability e^−γ for γ = numerator/denominator in [0, 1] (Algorithm 1).
 
     The result is whether an even number of the trials γ/1, γ/2, γ/3, … succeed in a row.
@@ -49,10 +49,10 @@ def _one(epsilon: Fraction, rng: np.random.Generator) -> int:
     s, t = epsilon.numerator, epsilon.denominator
     while True:
         u = below(t, rng)
-        if not bernoulli_exp(u, t, rng):
+        if not _bernoulli_exp(u, t, rng):
             continue
         v = 0
-        while bernoulli_exp(1, 1, rng):
+        while _bernoulli_exp(1, 1, rng):
             v += 1
         size, negative = (u + t * v) // s, below(2, rng)
         if size or not negative:

@@ -17,7 +17,7 @@ import numpy as np
 from scipy.special import expit
 
 ROUNDING_RULES = ("nearest", "floor")
-MIN_U = 2.0**-53  # the generator's numbers are multiples of it; 0 would yield infinite noise
+_MIN_U = 2.0**-53  # the generator's numbers are multiples of it; 0 would yield infinite noise
 
 
 def least_p(epsilon):
@@ -33,12 +33,12 @@ def flips(u: np.ndarray, p) -> np.ndarray:
 def laplace(u: np.ndarray) -> np.ndarray:
     """Laplace noise of scale 1 by inversion of its distribution function: |d| = −ln(1 − |2u − 1|), with the sign of 2u − 1."""
     v = 2 * u - 1
-    return np.copysign(-np.log(np.maximum(1 - np.abs(v), MIN_U)), v)
+    return np.copysign(-np.log(np.maximum(1 - np.abs(v), _MIN_U)), v)
 
 
 def largest_error(epsilon, rounding: str = "nearest") -> np.ndarray:
     """The largest upward error of a published count with rounded Laplace noise from a uniform number of 53 bits."""
-    return rounded_and_clamped(np.zeros(np.shape(epsilon)), -np.log(MIN_U) / np.asarray(epsilon, float), rounding)
+    return rounded_and_clamped(np.zeros(np.shape(epsilon)), -np.log(_MIN_U) / np.asarray(epsilon, float), rounding)
 
 
 def rounded_and_clamped(c: np.ndarray, d: np.ndarray, rounding: str = "nearest") -> np.ndarray:
@@ -49,7 +49,7 @@ def rounded_and_clamped(c: np.ndarray, d: np.ndarray, rounding: str = "nearest")
 def geometric(u: np.ndarray, epsilon) -> np.ndarray:
     """Two-sided geometric noise, P(d) = (1 − q)/(1 + q) · q^|d| with q = e^−ε: |d| ≥ k has probability 2q^k/(1 + q) for k ≥ 1."""
     v = 2 * u - 1
-    tail = np.maximum(1 - np.abs(v), MIN_U) * (1 + np.exp(-np.asarray(epsilon, float))) / 2
+    tail = np.maximum(1 - np.abs(v), _MIN_U) * (1 + np.exp(-np.asarray(epsilon, float))) / 2
     return (np.sign(v) * np.floor(-np.log(tail) / epsilon)).astype(np.int64)
 
 

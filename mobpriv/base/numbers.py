@@ -13,9 +13,9 @@ from decimal import Decimal
 from typing import Any
 
 NARROW, FIXED = "\u202f", "\u00a0"  # spaces without a line break: within a number, before its unit
-KILOMETRE = 1000  # m
-TWO_DIGITS_BELOW = 1e-3  # below it two digits suffice
-ABOUT_0_BELOW = 1e-4  # below it, in the unit shown, a number is shown as about 0
+_KILOMETRE = 1000  # m
+_TWO_DIGITS_BELOW = 1e-3  # below it two digits suffice
+_ABOUT_0_BELOW = 1e-4  # below it, in the unit shown, a number is shown as about 0
 
 
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -32,8 +32,8 @@ def shown(value: Any, unit: str = "") -> str:
         return "yes" if value else "no"
     if value is None or math.isnan(value):
         return "–"
-    if unit == "m" and KILOMETRE <= abs(value) < math.inf:
-        return _signed(value, f"{abs(value) / KILOMETRE:,.1f}") + behind("km")
+    if unit == "m" and _KILOMETRE <= abs(value) < math.inf:
+        return _signed(value, f"{abs(value) / _KILOMETRE:,.1f}") + behind("km")
     return _digits(value, unit) + behind(unit)
 
 
@@ -49,7 +49,7 @@ def in_prose(value: Any, unit: str = "") -> str:
         size = round(100 * abs(value), 9)  # rounded once: 43.49 is 43
         in_full = 1 <= size <= 99 or size >= 101 if unit == "share" else size >= 10
         return _signed(value, f"{size:.0f}") + behind(unit) if in_full else shown(value, unit)
-    if value == round(value) or not ABOUT_0_BELOW < abs(value) < KILOMETRE:
+    if value == round(value) or not _ABOUT_0_BELOW < abs(value) < _KILOMETRE:
         return shown(value, unit)
     return shown(float(f"{value:.2g}"), unit)
 
@@ -71,9 +71,9 @@ def _percent(value: float) -> str:
 
 def _decimal(value: float) -> str:
     size = abs(value)
-    if 0 < size < ABOUT_0_BELOW:
+    if 0 < size < _ABOUT_0_BELOW:
         return f"≈{FIXED}0"
-    digits = 4 if size >= TWO_DIGITS_BELOW else 2
+    digits = 4 if size >= _TWO_DIGITS_BELOW else 2
     decimals = digits - 1 - math.floor(math.log10(size)) if size and math.isfinite(size) else 0
     text = f"{size:,.{max(decimals, 0)}f}"
     return _signed(value, text.rstrip("0").rstrip(".") if "." in text else text)
@@ -90,7 +90,7 @@ def constant(value: float | str, unit: str) -> str:
     if isinstance(value, str):
         return _bound(value, unit)
     exact = (100 if unit in ("share", "points") else 1) * Decimal(repr(value))
-    if 0 < abs(exact) < Decimal(repr(ABOUT_0_BELOW)):
+    if 0 < abs(exact) < Decimal(repr(_ABOUT_0_BELOW)):
         sign, digits, _ = exact.normalize().as_tuple()
         size = "".join(map(str, digits))
         factor = f"{size[0]}.{size[1:]}".rstrip(".")

@@ -73,10 +73,10 @@ def build(root: Path = ROOT, workers: int = 2, quick: bool = False, render: bool
     embedded = {name: notebooks.parameters(name, root)["dataset"].default for name in names}
     with build_lock(root):
         for run in runs.read(root).embedded:
-            run_all([_embedded_job(name, run, quick, root) for name in names if embedded[name] == run], run, workers)
+            _run_all([_embedded_job(name, run, quick, root) for name in names if embedded[name] == run], run, workers)
         write_pages(embedded, root)
         if render:
-            jupyter_book(root)
+            _jupyter_book(root)
     return root / "_build" / "html" / "index.html"
 
 
@@ -96,21 +96,21 @@ def _contents(root: Path) -> dict[str, list[str]]:
     chapters = {}
     for entry in yaml_files.content(root / "book" / "_toc.yml")["chapters"]:
         chapters.setdefault(entry.get("title", "The book"), []).extend(files(entry))
-    return {title: [*paths, *_supplement(paths[0], chapters)] for title, paths in chapters.items() if title != SUPPLEMENT}
+    return {title: [*paths, *_supplement(paths[0], chapters)] for title, paths in chapters.items() if title != _SUPPLEMENT}
 
 
-SUPPLEMENT = "Supplement"  # the last chapter: further pages of all other chapters
+_SUPPLEMENT = "Supplement"  # the last chapter: further pages of all other chapters
 
 
 def _supplement(chapter: str, chapters: dict[str, list[str]]) -> list[str]:
-    return [file for file in chapters.get(SUPPLEMENT, ()) if Path(file).stem.startswith(f"{chapter}_")]
+    return [file for file in chapters.get(_SUPPLEMENT, ()) if Path(file).stem.startswith(f"{chapter}_")]
 
 
 def _supplement_notebooks(root: Path) -> set[str]:
     """The notebooks of the supplement."""
     entries = yaml_files.content(root / "book" / "_toc.yml")["chapters"]
     return {
-        Path(section["file"]).stem for entry in entries if entry.get("title") == SUPPLEMENT for section in entry["sections"]
+        Path(section["file"]).stem for entry in entries if entry.get("title") == _SUPPLEMENT for section in entry["sections"]
     }
 
 
@@ -127,7 +127,7 @@ def real(folder: Path, only: list[str], workers: int = 1, root: Path = ROOT) -> 
     with build_lock(root):
         for run in real_runs:
             names = [name for name in run.notebooks if data_files[run.name] and (not only or name in only)]
-            run_all([_real_job(name, run, data_files[run.name][0].resolve(), root) for name in names], run.name, workers)
+            _run_all([_real_job(name, run, data_files[run.name][0].resolve(), root) for name in names], run.name, workers)
 
 
 class Job(NamedTuple):
@@ -199,7 +199,7 @@ def _shown_beside(path: Path, root: Path) -> list[str]:
     ]
 
 
-def run_all(jobs: list[Job], run: str, workers: int) -> None:
+def _run_all(jobs: list[Job], run: str, workers: int) -> None:
     """Run notebooks, ``workers`` at a time; skip those with an unchanged content hash."""
     pending = [job for job in jobs if not _unchanged(job)]
     console, failures = Console(stderr=True), []
@@ -457,7 +457,7 @@ def _write_if_changed(path: Path, text: str) -> None:
         provenance.write_atomically(path, text)
 
 
-def jupyter_book(root: Path) -> None:
+def _jupyter_book(root: Path) -> None:
     """Render the book with jupyter-book; a warning is an error."""
     command = [
         sys.executable,

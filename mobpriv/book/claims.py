@@ -65,8 +65,8 @@ from typing import Any, NamedTuple
 from mobpriv.book import yaml_files
 from mobpriv.book.expressions import plain_name
 
-MAX_ANSWER_WORDS = 35  # words of an answer
-FILE_DEFAULTS = ("datasets", "stated_for", "of_means")  # keys allowed at the top of a ledger file
+_MAX_ANSWER_WORDS = 35  # words of an answer
+_FILE_DEFAULTS = ("datasets", "stated_for", "of_means")  # keys allowed at the top of a ledger file
 AGREES, DIRECTION, UNDECIDED, DISAGREES = "agrees", "agrees in direction", "inconclusive", "disagrees"
 BY_DEFINITION, IMPOSSIBLE, NOT_COMPARABLE = "holds by construction", "cannot hold", "not comparable"
 SCORED_VERDICTS = (AGREES, DIRECTION, UNDECIDED, DISAGREES)  # counted in the score
@@ -163,9 +163,9 @@ def read(folder: Path, kind: type[Claim] | type[Erratum]) -> list:
     for path in sorted(folder.glob("*.yml")):
         content = yaml_files.content(path) or {}
         defaults = {
-            name: content[name] for name in FILE_DEFAULTS if kind is Claim and isinstance(content, dict) and name in content
+            name: content[name] for name in _FILE_DEFAULTS if kind is Claim and isinstance(content, dict) and name in content
         }
-        optional = {*FILE_DEFAULTS, "findings", "drawings"} if kind is Claim else set()
+        optional = {*_FILE_DEFAULTS, "findings", "drawings"} if kind is Claim else set()
         if not isinstance(content, dict) or not {"paper", key} <= set(content) <= {"paper", key, *optional}:
             faults.append(
                 f"{path.name}: needs the keys paper and {key}"
@@ -209,9 +209,9 @@ def findings(folder: Path) -> list[Finding]:
     answered = Counter(entry.notebook for entry in entries if entry.answer)
     faults += [f"{notebook} has {n} answers: a page opens with one" for notebook, n in answered.items() if n > 1]
     faults += [
-        f"answer of {entry.notebook}: {words} words, at most {MAX_ANSWER_WORDS}"
+        f"answer of {entry.notebook}: {words} words, at most {_MAX_ANSWER_WORDS}"
         for entry in entries
-        if entry.answer and (words := len(re.sub(r"\{[^{}]*\}", "1", entry.says).split())) > MAX_ANSWER_WORDS
+        if entry.answer and (words := len(re.sub(r"\{[^{}]*\}", "1", entry.says).split())) > _MAX_ANSWER_WORDS
     ]
     if faults:
         raise LedgerError(faults)

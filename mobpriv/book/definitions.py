@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-PACKAGE = __name__.partition(".")[0]
+_PACKAGE = __name__.partition(".")[0]
 Place = tuple[Path, str]  # a file and a name at its top level; "" is the whole file
 
 
@@ -77,7 +77,7 @@ def normal(tree: ast.AST) -> str:
 
 def _is_no_code(line: ast.stmt) -> bool:
     if isinstance(line, ast.ImportFrom):
-        return (line.module or "").partition(".")[0] == PACKAGE
+        return (line.module or "").partition(".")[0] == _PACKAGE
     return isinstance(line, ast.Expr) and isinstance(line.value, ast.Constant)
 
 

@@ -21,9 +21,9 @@ from mobpriv.book import definitions
 from mobpriv.book.provenance import fingerprint
 
 PACKAGE_FOLDER = Path(__file__).parents[1]
-DRAWING_CODE = ("book", "base/numbers.py", "plot")  # code that shows numbers and does not compute them
-ONLY_SHOWN = {"figure", "parameters", "quick"}  # cells that compute no number; the values of parameters are hashed separately
-RESULT_READERS = ("compared", "published")  # of mobpriv.book: their first argument names a notebook
+_DRAWING_CODE = ("book", "base/numbers.py", "plot")  # code that shows numbers and does not compute them
+_ONLY_SHOWN = {"figure", "parameters", "quick"}  # cells that compute no number; the values of parameters are hashed separately
+_RESULT_READERS = ("compared", "published")  # of mobpriv.book: their first argument names a notebook
 
 
 class Source(NamedTuple):
@@ -41,7 +41,7 @@ def source(text: str) -> Source:
             imports |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             imports.add(node.module or "")
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in RESULT_READERS:
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _RESULT_READERS:
             first = node.args[0] if node.args else None
             reads.add(first.value if isinstance(first, ast.Constant) else "*")
     return Source(definitions.normal(tree), frozenset(imports), frozenset(reads))
@@ -76,7 +76,7 @@ def code_hash(notebook: Path, parameters: dict, root: Path) -> str:
     ``parameters``: all parameters of the run; the name of the data set is ignored.
     """
     cells = [cell for cell in nbformat.read(notebook, as_version=4).cells if cell.cell_type == "code"]
-    texts = [cell.source for cell in cells if not set(cell.metadata.get("tags", [])) & ONLY_SHOWN]
+    texts = [cell.source for cell in cells if not set(cell.metadata.get("tags", [])) & _ONLY_SHOWN]
     programs, dependencies = _programs(texts, _draws, root)
     parts = [_as_text({name: value for name, value in parameters.items() if name != "dataset"})]
     return fingerprint([*parts, *programs, *dependencies])
@@ -95,7 +95,7 @@ def _programs(texts: list[str], outside: Callable[[Path], bool], root: Path) -> 
 
 
 def _draws(path: Path) -> bool:
-    return any(path.is_relative_to(PACKAGE_FOLDER / place) for place in DRAWING_CODE)
+    return any(path.is_relative_to(PACKAGE_FOLDER / place) for place in _DRAWING_CODE)
 
 
 def _as_text(parameters: dict) -> str:

@@ -11,8 +11,8 @@ from mobpriv.base.numbers import shown
 from mobpriv.book import provenance, runs
 from mobpriv.book.results import ROOT
 
-START_SECONDS = 5.0  # s, start of a run: kernel and imports
-COUNTED_BYTES = 1 << 20  # bytes of a text file in which records are counted
+_START_SECONDS = 5.0  # s, start of a run: kernel and imports
+_COUNTED_BYTES = 1 << 20  # bytes of a text file in which records are counted
 
 
 class Size(NamedTuple):
@@ -42,7 +42,7 @@ def size(dataset: str) -> Size | None:
     if not path.is_file() or path.suffix == ".gz":
         return None
     with path.open("rb") as file:
-        head = file.read(COUNTED_BYTES)
+        head = file.read(_COUNTED_BYTES)
     lines, file_size = head.count(b"\n"), path.stat().st_size
     if file_size <= len(head):
         return Size(max(lines - 1, 0), False)
@@ -50,7 +50,7 @@ def size(dataset: str) -> Size | None:
     return Size(round(lines * file_size / len(head) / two_digits) * two_digits, False)
 
 
-def on_record(notebook: str, root: Path = ROOT) -> list[Timed]:
+def _on_record(notebook: str, root: Path = ROOT) -> list[Timed]:
     """The full runs of a notebook with known time and number of records: published runs and the last build."""
     registry, timed = runs.read(root), []
     for run in registry.runs.values():
@@ -83,14 +83,16 @@ def expected(notebook: str, parameters: dict, data_size: Size | None, root: Path
         return "a few seconds after the start, because it uses few users only"
     if parameters.get("minutes"):  # depends on the visited cells, not on the number of records
         return f"about {parameters['minutes']:g} min at most for the optimal channels (the parameter minutes)"
-    known = on_record(notebook, root)
+    known = _on_record(notebook, root)
     known = [t for t in known if t.variant == parameters.get("variant", "")] or known
-    known = [t for t in known if t.seconds > 2 * START_SECONDS] or known
+    known = [t for t in known if t.seconds > 2 * _START_SECONDS] or known
     evidence = ", ".join(f"{in_time(t.seconds)} on {t.title} with {shown(t.records)} records" for t in known)
     if not known or data_size is None:
         why = "no full run of the notebook is on record" if not known else "the number of records is not known"
         return f"unknown, because {why}"
-    times = sorted(START_SECONDS + max(timed.seconds - START_SECONDS, 0) * data_size.records / timed.records for timed in known)
+    times = sorted(
+        _START_SECONDS + max(timed.seconds - _START_SECONDS, 0) * data_size.records / timed.records for timed in known
+    )
     low, high = in_time(times[0]), in_time(times[-1])
     return f"about {low if low == high else f'{low} to {high}'} on a computer like that of the recorded runs ({evidence})"
 

@@ -30,10 +30,10 @@ from typing import Any, NamedTuple
 
 from mobpriv.book import spans
 
-MAX_CHARACTERS, MAX_LEVELS = 2000, 60  # characters and levels of an expression
-RELATIVE_ROUNDING = 1e-6  # between two members of a family, relative to the larger
-MAX_CORNERED = 8  # results with intervals: up to so many, all combinations of ends are tried before the box is halved
-MAX_PARTS = 100  # parts of the box
+_MAX_CHARACTERS, _MAX_LEVELS = 2000, 60  # characters and levels of an expression
+_RELATIVE_ROUNDING = 1e-6  # between two members of a family, relative to the larger
+_MAX_CORNERED = 8  # results with intervals: up to so many, all combinations of ends are tried before the box is halved
+_MAX_PARTS = 100  # parts of the box
 NUMBER = r"-?\d+(?:\.\d*[1-9]|\.0)?(?:e[+-]?\d+)?"  # as Python writes it: "0.15" is one part, "100.900" are two
 ALL = "*"
 
@@ -44,7 +44,7 @@ class Family(NamedTuple):
     members: dict[str, float | bool]  # variable part of the name -> value
 
 
-Value = float | bool | spans.Span | Family | None  # None: an inconclusive comparison
+_Value = float | bool | spans.Span | Family | None  # None: an inconclusive comparison
 
 
 class Unknown(ValueError):
@@ -59,25 +59,25 @@ def value_of(expression: str, results: dict[str, Any]) -> float | bool:
         undefined = not isinstance(value, Family) and math.isnan(value)
     except ArithmeticError as error:
         what = "divides by zero" if isinstance(error, ZeroDivisionError) else "has numbers that are too large"
-        raise ValueError(f"{in_quotes(expression)} {what}") from None
+        raise ValueError(f"{_in_quotes(expression)} {what}") from None
     if isinstance(value, Family):
-        raise ValueError(f"{in_quotes(expression)} ends in a family: add mean, min, max, count, falling or rising")
+        raise ValueError(f"{_in_quotes(expression)} ends in a family: add mean, min, max, count, falling or rising")
     if undefined:
-        raise ValueError(f"{in_quotes(expression)} is not a number (NaN)")
+        raise ValueError(f"{_in_quotes(expression)} is not a number (NaN)")
     return value
 
 
 def number_of(expression: str, results: dict[str, Any]) -> float:
     value = value_of(expression, results)
     if isinstance(value, bool):
-        raise ValueError(f"{in_quotes(expression)} is a truth value, not a number")
+        raise ValueError(f"{_in_quotes(expression)} is a truth value, not a number")
     return value
 
 
 def truth_value_of(expression: str, results: dict[str, Any]) -> bool:
     value = value_of(expression, results)
     if not isinstance(value, bool):
-        raise ValueError(f"{in_quotes(expression)} is a number, not a comparison")
+        raise ValueError(f"{_in_quotes(expression)} is a number, not a comparison")
     return value
 
 
@@ -119,7 +119,7 @@ def undecided_by(expression: str, results: dict[str, Any]) -> set[str]:
 def _everywhere(expression: str, results: dict[str, Any], box: spans.Box) -> bool | None:
     """Whether a comparison holds for all results in a box, with the others at their values.
 
-    None if it holds in a part of the box only, or if ``MAX_PARTS`` parts do not suffice for a proof.
+    None if it holds in a part of the box only, or if ``_MAX_PARTS`` parts do not suffice for a proof.
     """
     tree, read_results = parsed(expression), {name: results[name] for name in names_in(expression, results)}
 
@@ -130,10 +130,10 @@ def _everywhere(expression: str, results: dict[str, Any], box: spans.Box) -> boo
         return outcome_on({name: (value, value) for name, value in zip(box, point, strict=True)})
 
     outcomes, parts = {truth_value_of(expression, results)}, deque([(box, 0)])
-    corners = itertools.product(*box.values()) if len(box) <= MAX_CORNERED else zip(*box.values(), strict=True)
+    corners = itertools.product(*box.values()) if len(box) <= _MAX_CORNERED else zip(*box.values(), strict=True)
     if outcome_on(box) is None:
         outcomes |= {*map(outcome_at, corners)} - {None}
-    for _ in range(MAX_PARTS):
+    for _ in range(_MAX_PARTS):
         if len(outcomes) > 1 or not parts:
             break
         part, depth = parts.popleft()
@@ -176,8 +176,8 @@ def too_few(entry: Any) -> bool:
 # --------------------------------------------------------------------------------------------------------------- reading
 def parsed(expression: str) -> ast.expr:
     """The syntax tree of an expression, in which the ``*`` of a family is an ``Ellipsis``."""
-    if len(expression) > MAX_CHARACTERS:
-        raise ValueError(f"{in_quotes(expression)} is too long ({len(expression)} characters, at most {MAX_CHARACTERS})")
+    if len(expression) > _MAX_CHARACTERS:
+        raise ValueError(f"{_in_quotes(expression)} is too long ({len(expression)} characters, at most {_MAX_CHARACTERS})")
     star = re.compile(r"'[^'\n]*'|\"[^\"\n]*\"|(?<=[\[,])(\s*)\*(?=\s*[\],])")
     text = star.sub(lambda match: match[0] if match[1] is None else f"{match[1]}...", expression.strip())
     try:
@@ -185,9 +185,9 @@ def parsed(expression: str) -> ast.expr:
             warnings.simplefilter("error")  # an invalid escape in a string
             tree = ast.parse(text, mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        raise ValueError(f"{in_quotes(expression)} is not an expression") from None
-    if _depth(tree) > MAX_LEVELS:
-        raise ValueError(f"{in_quotes(expression)} is nested too deeply (at most {MAX_LEVELS} levels)")
+        raise ValueError(f"{_in_quotes(expression)} is not an expression") from None
+    if _depth(tree) > _MAX_LEVELS:
+        raise ValueError(f"{_in_quotes(expression)} is nested too deeply (at most {_MAX_LEVELS} levels)")
     return tree
 
 
@@ -206,13 +206,13 @@ def _depth(tree: ast.AST) -> int:
     return depth
 
 
-def in_quotes(expression: str) -> str:
+def _in_quotes(expression: str) -> str:
     """An expression in quotes, shortened for a message."""
     return repr(expression if len(expression) <= 120 else f"{expression[:117]}...")
 
 
 def _unparsed(node: ast.AST) -> str:
-    return in_quotes(ast.unparse(node).replace("...", ALL))
+    return _in_quotes(ast.unparse(node).replace("...", ALL))
 
 
 def is_name(node: ast.AST) -> bool:
@@ -313,7 +313,7 @@ def member_names(name: str, results: dict[str, Any]) -> dict[str, str]:
         low, high = map(float, wildcard.split(":"))
         by_part = {key: by_part[key] for key, number in numbers.items() if low <= number <= high}
     if not by_part:
-        raise Unknown(f"no result is named {in_quotes(name)[1:-1]} ({_near(name, results)})")
+        raise Unknown(f"no result is named {_in_quotes(name)[1:-1]} ({_near(name, results)})")
     return dict(sorted(by_part.items(), key=lambda entry: numbers[entry[0]])) if set(by_part) <= set(numbers) else by_part
 
 
@@ -329,7 +329,7 @@ _COMPARE = {
 }
 
 
-def _evaluate(node: ast.AST, results: dict[str, Any]) -> Value:
+def _evaluate(node: ast.AST, results: dict[str, Any]) -> _Value:
     match node:
         case ast.Constant(value=bool() | int() | float() as value):
             return value
@@ -354,8 +354,8 @@ def _evaluate(node: ast.AST, results: dict[str, Any]) -> Value:
             return _compared(
                 [_evaluate(side, results) for side in (left, *comparators)], [_COMPARE[type(op)] for op in ops], node
             )
-        case ast.Call(ast.Name(id=name), args, []) if name in FUNCTIONS:
-            return FUNCTIONS[name]([_numeric(_evaluate(argument, results), node) for argument in args], node)
+        case ast.Call(ast.Name(id=name), args, []) if name in _FUNCTIONS:
+            return _FUNCTIONS[name]([_numeric(_evaluate(argument, results), node) for argument in args], node)
         case ast.Call(ast.Name(id="count"), [argument], []):
             family = _evaluate(argument, results)
             if isinstance(family, Family):
@@ -367,7 +367,7 @@ def _evaluate(node: ast.AST, results: dict[str, Any]) -> Value:
     raise ValueError(f"{_unparsed(node)} is not allowed in an expression")
 
 
-def _each(function: Callable, sides: list[Value], node: ast.AST) -> Value:
+def _each(function: Callable, sides: list[_Value], node: ast.AST) -> _Value:
     """Apply a function to numbers and families, member by member."""
     families = [side.members for side in sides if isinstance(side, Family)]
     if not families:
@@ -378,13 +378,13 @@ def _each(function: Callable, sides: list[Value], node: ast.AST) -> Value:
     return Family({key: _defined(function(*row)) for key, row in zip(families[0], rows, strict=True)})
 
 
-def _defined(value: Value) -> Value:
+def _defined(value: _Value) -> _Value:
     if isinstance(value, float) and math.isnan(value):
         raise OverflowError("infinite from infinite")
     return value
 
 
-def _compared(sides: list[Value], operators: list[Callable], node: ast.AST) -> bool | Family:
+def _compared(sides: list[_Value], operators: list[Callable], node: ast.AST) -> bool | Family:
     kinds = {
         isinstance(v, bool | None) for side in sides for v in (side.members.values() if isinstance(side, Family) else [side])
     }
@@ -400,13 +400,13 @@ def _compared(sides: list[Value], operators: list[Callable], node: ast.AST) -> b
     return _each(of_truths if kinds == {True} else holds, sides, node)
 
 
-def _numeric(value: Value, node: ast.AST) -> Value:
+def _numeric(value: _Value, node: ast.AST) -> _Value:
     if any(isinstance(v, bool | None) for v in (value.members.values() if isinstance(value, Family) else [value])):
         raise ValueError(f"{_unparsed(node)} uses a truth value as a number")
     return value
 
 
-def _truth(value: Value, node: ast.AST) -> bool:
+def _truth(value: _Value, node: ast.AST) -> bool:
     if not isinstance(value, bool | None):
         raise ValueError(f"{_unparsed(node)} uses a number as a truth value")
     return value
@@ -415,7 +415,7 @@ def _truth(value: Value, node: ast.AST) -> bool:
 def _of_all(function: Callable, of_spans: Callable) -> Callable:
     """A function of all numbers and members of families together."""
 
-    def combined(arguments: list[Value], node: ast.AST) -> float:
+    def combined(arguments: list[_Value], node: ast.AST) -> float:
         numbers = [v for a in arguments for v in (a.members.values() if isinstance(a, Family) else [a])]
         if not numbers:
             raise ValueError(f"{_unparsed(node)} needs a number")
@@ -424,7 +424,7 @@ def _of_all(function: Callable, of_spans: Callable) -> Callable:
     return combined
 
 
-def _absolute(arguments: list[Value], node: ast.AST) -> Value:
+def _absolute(arguments: list[_Value], node: ast.AST) -> _Value:
     if len(arguments) != 1:
         raise ValueError(f"{_unparsed(node)}: abs needs one number (got {len(arguments)})")
     return _each(abs, arguments, node)
@@ -433,7 +433,7 @@ def _absolute(arguments: list[Value], node: ast.AST) -> Value:
 def _steps(allowed: Callable) -> Callable:
     """Whether every step between successive members of a family is allowed; ``allowed(step, rounding)``."""
 
-    def steps_allowed(arguments: list[Value], node: ast.AST) -> bool:
+    def steps_allowed(arguments: list[_Value], node: ast.AST) -> bool:
         if len(arguments) != 1 or not isinstance(arguments[0], Family) or len(arguments[0].members) < 2:
             raise ValueError(f"{_unparsed(node)} needs one family of two results or more")
         pairs = itertools.pairwise(arguments[0].members.values())
@@ -445,12 +445,12 @@ def _steps(allowed: Callable) -> Callable:
 def _step(a: float | spans.Span, b: float | spans.Span) -> tuple[float | spans.Span, float | spans.Span]:
     """The step from a to b, and the size that counts as rounding."""
     if spans.are_in((a, b)):
-        return b - a, RELATIVE_ROUNDING * spans.largest([abs(a), abs(b)])
+        return b - a, _RELATIVE_ROUNDING * spans.largest([abs(a), abs(b)])
     size = max(abs(a), abs(b))
-    return b - a if a != b else 0.0, RELATIVE_ROUNDING * size if size < math.inf else 0.0
+    return b - a if a != b else 0.0, _RELATIVE_ROUNDING * size if size < math.inf else 0.0
 
 
-FUNCTIONS = {
+_FUNCTIONS = {
     "abs": _absolute,
     "min": _of_all(min, spans.least),
     "max": _of_all(max, spans.largest),
@@ -474,7 +474,7 @@ def _near(name: str, results: dict[str, Any]) -> str:
 
 def _number(name: str, results: dict[str, Any]) -> float | bool:
     if name not in results:
-        raise Unknown(f"unknown quantity {in_quotes(name)[1:-1]} ({_near(name, results)})")
+        raise Unknown(f"unknown quantity {_in_quotes(name)[1:-1]} ({_near(name, results)})")
     value = results[name]
     value = _finite(value.get("value") if isinstance(value, dict) else value)
     if value is None:

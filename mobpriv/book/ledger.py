@@ -64,24 +64,24 @@ CLASSES = {
     OLDER: "older",
     "": "open",
 }
-UNTESTABLE = "untestable"
-CLASS_LABELS = {
-    UNTESTABLE: "not testable",
+_UNTESTABLE = "untestable"
+_CLASS_LABELS = {
+    _UNTESTABLE: "not testable",
     CLASSES[""]: "no number in the paper",
 }  # for classes without a verdict of one wording
-TESTED = "How it is tested"  # the title of a fold
-ERRATUM, CLAIM = r"\bE(?:-[A-Z])?\d+(?:\.\d+)?\b", r"\b[A-Z]\d+\.\d+\b"  # ids in a text
+_TESTED = "How it is tested"  # the title of a fold
+_ERRATUM, _CLAIM = r"\bE(?:-[A-Z])?\d+(?:\.\d+)?\b", r"\b[A-Z]\d+\.\d+\b"  # ids in a text
 
 
 # ------------------------------------------------------------------------------------------------------------ small pieces
 def badge(verdict: str, words: str = "") -> str:
     """A verdict as symbol and text (``words``, if given); the colour adds no information."""
-    text = f"{SYMBOLS.get(verdict, '○')} {words or verdict or CLASS_LABELS[CLASSES['']]}"
+    text = f"{SYMBOLS.get(verdict, '○')} {words or verdict or _CLASS_LABELS[CLASSES['']]}"
     return f'<span class="verdict {_class(verdict)}">{text}</span>'
 
 
 def _class(verdict: str) -> str:
-    return CLASSES.get(verdict, UNTESTABLE)
+    return CLASSES.get(verdict, _UNTESTABLE)
 
 
 def link(notebook: str, figure: str, text: str) -> str:
@@ -100,7 +100,7 @@ def _anchor(kind: str, name: str) -> str:
 
 def linked(text: str) -> str:
     """A Markdown text in which every id of a claim or an erratum is a link."""
-    both = rf"(?P<erratum>{ERRATUM})|(?P<claim>{CLAIM})"
+    both = rf"(?P<erratum>{_ERRATUM})|(?P<claim>{_CLAIM})"
     return re.sub(both, lambda m: f"[{m[0]}](#{_anchor(m.lastgroup, m[0])})", text)
 
 
@@ -150,7 +150,7 @@ def card(verdicts: Sequence[Verdict], registry: Registry, level: int, ledger: st
 
     ``ledger``: the address of the paper's page in the ledger, if the card is on another page.
     """
-    claim, rows = verdicts[0].claim, by_data_set(verdicts, registry)
+    claim, rows = verdicts[0].claim, _by_data_set(verdicts, registry)
     tested = {name: cells for name, cells in rows.items() if not _untestable(cells)}
     without = [registry.title(name) for name in rows if name not in tested]
     place = f"{registry.paper(claim.paper).title}, {claim.place}"
@@ -187,7 +187,7 @@ def _in_short(claim: Claim, rows: Mapping[str, Sequence[Verdict]], without: Sequ
     return "<br>".join([*verdicts, f'<span class="untested">○ {untested}</span>'])
 
 
-def by_data_set(verdicts: Sequence[Verdict], registry: Registry) -> dict[str, list[Verdict]]:
+def _by_data_set(verdicts: Sequence[Verdict], registry: Registry) -> dict[str, list[Verdict]]:
     """The verdicts on a claim by data set (several for a table): real data first, then no data, synthetic data last."""
     grouped = {}
     for verdict in verdicts:
@@ -207,7 +207,7 @@ def _badge(verdict: Verdict, registry: Registry) -> str:
 
 
 def _untestable(cells: Sequence[Verdict]) -> bool:
-    return _class(cells[0].verdict) == UNTESTABLE
+    return _class(cells[0].verdict) == _UNTESTABLE
 
 
 def _agrees(cell: Verdict) -> bool:
@@ -338,7 +338,7 @@ def _tested_as(claim: Claim, tested: Sequence[Verdict]) -> str:
     """The test of a claim, in words and as an expression, behind a fold."""
     code = "<br>".join(f"<code>{escape(line)}</code>" for line in claim.tests)
     words = linked(_test_in_words(claim, tested))
-    return f'<details class="test"><summary>{TESTED}</summary>\n\n{words}\n\n<p>{code}</p></details>'
+    return f'<details class="test"><summary>{_TESTED}</summary>\n\n{words}\n\n<p>{code}</p></details>'
 
 
 def _test_in_words(claim: Claim, tested: Sequence[Verdict]) -> str:
@@ -433,8 +433,8 @@ def ids_page(registry: Registry, claims: Sequence[Claim]) -> str:
 
 def _filters(verdicts: Sequence[Verdict], registry: Registry) -> str:
     """The bar of filters; hidden unless its script runs."""
-    kinds = {_class(v.verdict): CLASS_LABELS.get(_class(v.verdict), v.verdict) for v in verdicts}
-    kinds = {name: kinds[name] for name in [*CLASSES.values(), UNTESTABLE] if name in kinds}
+    kinds = {_class(v.verdict): _CLASS_LABELS.get(_class(v.verdict), v.verdict) for v in verdicts}
+    kinds = {name: kinds[name] for name in [*CLASSES.values(), _UNTESTABLE] if name in kinds}
     tested = {v.dataset for v in verdicts}
     sets = {
         name: data_set_title(registry, name)

@@ -8,13 +8,13 @@ import nbformat
 
 from mobpriv.base.numbers import NARROW
 
-HIDDEN = {"hide-input", "remove-input", "remove-cell"}
-SOLUTION = "solution"  # tag of a cell in the (folded) solution of an exercise: its code stays visible in its place
-SET_UP = {"parameters", "injected-parameters", "quick", "input"}
-SYNTHETIC = """:::{{div}} synthetic
+_HIDDEN = {"hide-input", "remove-input", "remove-cell"}
+_SOLUTION = "solution"  # tag of a cell in the (folded) solution of an exercise: its code stays visible in its place
+_SET_UP = {"parameters", "injected-parameters", "quick", "input"}
+_SYNTHETIC = """:::{{div}} synthetic
 **Synthetic data.** No person or vehicle in the {title} exists.
 :::"""
-FOLDED = ("set-up", "experiment")  # titles of the folds
+_FOLDED = ("set-up", "experiment")  # titles of the folds
 
 
 def page(
@@ -59,19 +59,19 @@ def _opened(cells: list, opening: str, synthetic: str) -> list:
     """The cells with the opening between the title and the first paragraph."""
     first, *others = cells
     title, rest = re.match(r"((?:\([\w-]+\)=\n)?# [^\n]*\n?)(.*)", first.source, re.DOTALL).groups()
-    parts = [title, opening, SYNTHETIC.format(title=synthetic) if synthetic else "", rest.strip()]
+    parts = [title, opening, _SYNTHETIC.format(title=synthetic) if synthetic else "", rest.strip()]
     return [nbformat.from_dict({**first, "source": "\n\n".join(part.strip() for part in parts if part.strip())}), *others]
 
 
 def _kind(cell) -> str:
     """figure, set-up or experiment; "" for text and for cells whose code is hidden or in a solution."""
     tags = set(cell.metadata.get("tags", []))
-    if cell.cell_type != "code" or tags & {*HIDDEN, SOLUTION}:
+    if cell.cell_type != "code" or tags & {*_HIDDEN, _SOLUTION}:
         return ""
     if "figure" in tags:
         return "figure"
     only_imports = all(isinstance(node, ast.Import | ast.ImportFrom) for node in ast.parse(cell.source).body)
-    return "set-up" if tags & SET_UP or only_imports else "experiment"
+    return "set-up" if tags & _SET_UP or only_imports else "experiment"
 
 
 def _folded(cells: list) -> list:
@@ -79,7 +79,7 @@ def _folded(cells: list) -> list:
     merged = []
     for cell in cells:
         kind = _kind(cell)
-        if kind in FOLDED and merged and _kind(merged[-1]) == kind and not merged[-1].outputs:
+        if kind in _FOLDED and merged and _kind(merged[-1]) == kind and not merged[-1].outputs:
             before = merged[-1]
             tags = sorted({*before.metadata.tags, *cell.metadata.get("tags", [])})
             before.source, before.outputs = f"{before.source}\n\n{cell.source}", cell.outputs
@@ -92,7 +92,7 @@ def _folded(cells: list) -> list:
         kind = _kind(cell)
         if kind == "figure":
             cell.metadata["tags"] = [*cell.metadata.tags, "remove-input"]
-        elif kind in FOLDED:
+        elif kind in _FOLDED:
             cell.metadata["tags"] = [*cell.metadata.tags, "hide-input"]
             cell.metadata["mystnb"] = {
                 f"code_prompt_{verb}": f"{verb.capitalize()} the code: {kind}" for verb in ("show", "hide")

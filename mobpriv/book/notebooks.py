@@ -26,7 +26,7 @@ import numpy as np
 from mobpriv.book import allowed
 from mobpriv.book.results import ROOT
 
-PARAMETER_UNITS = {"m", "km", "s", "min", "h", "days", "1/m", "per POI", "per visit", "share", "users", "degrees", "records"}
+_PARAMETER_UNITS = {"m", "km", "s", "min", "h", "days", "1/m", "per POI", "per visit", "share", "users", "degrees", "records"}
 _MISSING = object()
 
 
@@ -75,7 +75,7 @@ def parameters(notebook: str | Path, root: Path = ROOT) -> dict[str, Parameter]:
     parsed = {}
     for name, entry in papermill.inspect_notebook(str(path)).items():
         unit, _, meaning = entry["help"].partition(",")
-        if unit.strip() not in PARAMETER_UNITS:
+        if unit.strip() not in _PARAMETER_UNITS:
             unit, meaning = "", entry["help"]
         try:
             default = ast.literal_eval(entry["default"])

@@ -14,7 +14,7 @@ from mobpriv.book.ledger import anchor
 from mobpriv.book.runs import Registry, named
 from mobpriv.book.verdicts import Verdict, data_set_title, wording
 
-JUDGED = (*SCORED_VERDICTS, BY_DEFINITION, IMPOSSIBLE, NOT_COMPARABLE)
+_JUDGED = (*SCORED_VERDICTS, BY_DEFINITION, IMPOSSIBLE, NOT_COMPARABLE)
 CLAIMS = 4  # the most that open a page
 
 
@@ -71,7 +71,7 @@ def _claims(verdicts: Iterable[Verdict], registry: Registry) -> str:
     """A table of the claims that have a short form; claims that hold by construction come last."""
     by_claim: dict[str, list[Verdict]] = {}
     for verdict in verdicts:
-        if verdict.claim.short and verdict.verdict in JUDGED:
+        if verdict.claim.short and verdict.verdict in _JUDGED:
             by_claim.setdefault(verdict.claim.id, []).append(verdict)
     ordered = sorted(by_claim.values(), key=lambda claim_verdicts: all(one.verdict == BY_DEFINITION for one in claim_verdicts))
     rows = [
@@ -85,12 +85,12 @@ def _claims(verdicts: Iterable[Verdict], registry: Registry) -> str:
 def _outcomes(verdicts: list[Verdict], registry: Registry) -> list[str]:
     """The verdicts on a claim: one phrase for all data sets that share it."""
     phrases: dict[str, list[str]] = {}
-    for data_set, variants in by_data_set_and_variant(verdicts, registry).items():
+    for data_set, variants in _by_data_set_and_variant(verdicts, registry).items():
         phrases.setdefault(_phrase(variants, registry), []).append(data_set)
     return [escape(phrase.format(on=_on(names))) for phrase, names in phrases.items()]
 
 
-def by_data_set_and_variant(verdicts: Iterable[Verdict], registry: Registry) -> dict[str, dict[str, Verdict]]:
+def _by_data_set_and_variant(verdicts: Iterable[Verdict], registry: Registry) -> dict[str, dict[str, Verdict]]:
     """Title of a data set -> variant -> verdict, real data first; a table has the verdict of its worst cell."""
     by_title: dict[str, dict[str, Verdict]] = {}
     for verdict in sorted(verdicts, key=lambda v: _is_synthetic(v, registry)):

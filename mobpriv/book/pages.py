@@ -209,14 +209,14 @@ def _counted_cell(dataset: str, kind: str, count: int) -> str:
     return f'<td role="cell" class="{CLASSES[kind]}" data-label="{SYMBOLS[kind]} {kind}">{number}</td>'
 
 
-REAL, MADE_UP = "real data", "synthetic people on real boundaries"
+_REAL, _MADE_UP = "real data", "synthetic people on real boundaries"
 
 
 def _by_people(results: Collection[tuple[str, str]], registry: Registry) -> dict[str, list[tuple[str, str]]]:
     """Kind of data -> (run, notebook) of its results; synthetic people within real boundaries are a kind of their own."""
     by_kind = {
         what: [result for result in results if registry.runs[result[0]].made_up is made_up]
-        for what, made_up in ((REAL, False), (MADE_UP, True))
+        for what, made_up in ((_REAL, False), (_MADE_UP, True))
     }
     return {what: kind_results for what, kind_results in by_kind.items() if kind_results}
 
@@ -235,7 +235,7 @@ def status_page(
     """The list of all results: commit, running time, and whether the code has changed; ``titles``: of the pages."""
     all_results = [(run.name, name) for run in registry.runs.values() if run.file for name in records[run.name]]
     old = {what: len(kind_results) for what, kind_results in _by_people(stale, registry).items()}
-    lines = [f"The book has no results on {REAL}."] if not all_results else []
+    lines = [f"The book has no results on {_REAL}."] if not all_results else []
     lines += [
         f"The book has {counted(len(kind_results), 'result', 'results')} on {what}, {shown(old[what]) if what in old else 'none'} of them stale."
         for what, kind_results in _by_people(all_results, registry).items()

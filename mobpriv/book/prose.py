@@ -21,7 +21,7 @@ import nbformat
 from mobpriv.book import yaml_files
 from mobpriv.book.results import ROOT
 
-WRITTEN = (
+_WRITTEN = (
     "README.md",
     "CONTRIBUTING.md",
     "book/*.md",
@@ -30,9 +30,9 @@ WRITTEN = (
     "notebooks/*.ipynb",
     "mobpriv/**/*.py",
 )
-FIELDS = ("says", "matters", "landing", "claim", "short", "why", "by_definition", "impossible", "wrong", "decision")
-LONG = 30  # words of a sentence
-FEWEST_WORDS = 5  # words of a text in a program that is a sentence
+_FIELDS = ("says", "matters", "landing", "claim", "short", "why", "by_definition", "impossible", "wrong", "decision")
+_LONG = 30  # words of a sentence
+_FEWEST_WORDS = 5  # words of a text in a program that is a sentence
 _HEADLESS = re.compile(
     r"(?:^|[:;(–—]\s*|\b(?:of|by|to|for|than|that|as|from|against|with|and|or|but|if|where|is|are|was|what|only|not|tells?|says?)\s+)"
     r"(who(?:m|se|ever)?)\b(?!.*\?\W*$)",
@@ -80,7 +80,7 @@ def sentences(text: str, place: str) -> Iterator[Sentence]:
 
 def written(files: Iterable[Path] = (), root: Path = ROOT) -> Iterator[Sentence]:
     """Every sentence that people wrote in these files, or in all of the project."""
-    for path in files or sorted(path for pattern in WRITTEN for path in root.glob(pattern)):
+    for path in files or sorted(path for pattern in _WRITTEN for path in root.glob(pattern)):
         name = path.resolve().relative_to(root).as_posix() if path.resolve().is_relative_to(root) else path.name
         if path.suffix == ".md":
             yield from sentences(path.read_text(encoding="utf-8"), name)
@@ -112,8 +112,8 @@ def _texts(program: str) -> Iterator[str]:
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in inside:
             text = node.value
         if id(node) in refused:  # one line of several parts
-            yield from (part for part in re.split("[:;] ", text) if len(part.split()) >= FEWEST_WORDS)
-        elif len(text.split()) >= FEWEST_WORDS and re.search(r"[.?:]\W*$", text):
+            yield from (part for part in re.split("[:;] ", text) if len(part.split()) >= _FEWEST_WORDS)
+        elif len(text.split()) >= _FEWEST_WORDS and re.search(r"[.?:]\W*$", text):
             yield text
 
 
@@ -121,7 +121,7 @@ def _of_entries(content, place: str) -> Iterator[Sentence]:
     if isinstance(content, dict):
         place = f"{place.split(' ')[0]} {content.get('id', content.get('notebook'))}" if "notebook" in content else place
         for key, value in content.items():
-            if key in FIELDS:
+            if key in _FIELDS:
                 for text in value.values() if isinstance(value, dict) else [value]:
                     yield from sentences(str(text), place)
             elif isinstance(value, dict | list):
@@ -150,8 +150,8 @@ def faults(sentence: Sentence, rule_set: Rules) -> list[str]:
     if _allowed(sentence, rule_set):
         return []
     text, messages = sentence.text, []
-    if sentence.words > LONG:
-        messages.append(f"{sentence.words} words, at most {LONG}: make it two sentences, or a table")
+    if sentence.words > _LONG:
+        messages.append(f"{sentence.words} words, at most {_LONG}: make it two sentences, or a table")
     messages += [f"{match[1]!r} without a noun before it: a user who" for match in _HEADLESS.finditer(text)][:1]
     if fronted := _FRONTED.match(text):
         messages.append(f"begins with {fronted[1]!r}: say first who does something")
@@ -194,9 +194,9 @@ def main(arguments: list[str]) -> int:
                 broken.append((Sentence("book/prose.yml", part), "allowed, but nobody writes it"))
                 print(f"book/prose.yml: allowed, but nobody writes it: {part}")
     kinds = Counter(re.sub(r"'[^']*'|\d+", "…", fault).split(":")[0] for _, fault in broken)
-    long = sum(one.words > LONG for one in all_sentences)
+    long = sum(one.words > _LONG for one in all_sentences)
     print(
-        f"{len(all_sentences)} sentences, {100 * long / max(len(all_sentences), 1):.1f} % longer than {LONG} words; "
+        f"{len(all_sentences)} sentences, {100 * long / max(len(all_sentences), 1):.1f} % longer than {_LONG} words; "
         + ", ".join(f"{k} {n}" for k, n in kinds.most_common())
     )
     return int(bool(broken) and not count)

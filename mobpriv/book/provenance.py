@@ -25,7 +25,7 @@ RECORDED = (
     "seconds",
     "content_hash",
 )
-PACKAGES = ("numpy", "pandas", "scipy", "numba", "scikit-learn")
+_PACKAGES = ("numpy", "pandas", "scipy", "numba", "scikit-learn")
 
 
 def fingerprint(parts: Iterable[str | bytes]) -> str:
@@ -61,7 +61,7 @@ def commit(root: Path) -> str:
 
 
 def versions() -> dict[str, str]:
-    return {name: importlib.metadata.version(name) for name in PACKAGES}
+    return {name: importlib.metadata.version(name) for name in _PACKAGES}
 
 
 def without_path(parameters: dict) -> dict:

@@ -24,7 +24,7 @@ from mobpriv.book import yaml_files
 from mobpriv.book.expressions import ALL, NUMBER, is_name, parsed, result_name
 from mobpriv.book.runs import Run, named
 
-ONE_PART = rf"\*|{NUMBER}:{NUMBER}|{NUMBER}|[^.]+"  # of a name; * and a:b are the open part of a family
+_ONE_PART = rf"\*|{NUMBER}:{NUMBER}|{NUMBER}|[^.]+"  # of a name; * and a:b are the open part of a family
 
 
 class Quantity(NamedTuple):
@@ -101,7 +101,7 @@ def names(quantities: dict[str, dict[str, list[str]]], parts: dict[str, str], ru
 @cache
 def pattern(names: str) -> re.Pattern:
     """A regular expression for the names ``"rate.{attack}.{mechanism}"``, with a group for each part."""
-    return re.compile(re.sub(r"\\\{(\w+)\\\}", lambda match: rf"(?P<{match[1]}>{ONE_PART})", re.escape(names)))
+    return re.compile(re.sub(r"\\\{(\w+)\\\}", lambda match: rf"(?P<{match[1]}>{_ONE_PART})", re.escape(names)))
 
 
 # ------------------------------------------------------------------------------------------------------------------ words

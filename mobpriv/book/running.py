@@ -23,7 +23,7 @@ from mobpriv.book.results import PARAMETERS, RESULTS, ROOT, STEPS_FOLDER
 QUIET = {"PYDEVD_DISABLE_FILE_VALIDATION": "1", "PYTHONWARNINGS": "ignore:IProgress not found"}
 ONE_THREAD = dict.fromkeys(("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
-REFUSALS = ("ValueError", "Unclear", "InvalidTraces", "FileNotFoundError", "NeedsRegistration")
+_REFUSALS = ("ValueError", "Unclear", "InvalidTraces", "FileNotFoundError", "NeedsRegistration")
 
 
 class CellFailed(Exception):
@@ -162,14 +162,14 @@ def _execute(
             cells = nbformat.read(output, as_version=4).cells
             failed = next((cell for cell in cells if cell.metadata.get("papermill", {}).get("exception")), None)
             refused = failed is not None and "input" in failed.metadata.get("tags", [])
-            if refused and error.ename in REFUSALS:
+            if refused and error.ename in _REFUSALS:
                 raise ValueError(error.evalue) from None
             text = "\n".join(error.traceback)
             where = f"{path.name}, cell {error.cell_index + 1}: {error.ename}: {error.evalue}"
             raise CellFailed(re.sub(r"\x1b\[[0-9;]*m", "", text) + f"\n{where}") from None
         except DeadKernelError:
             raise CellFailed(f"{path.name}: the kernel died, probably because memory ran out") from None
-    return plain_notebook(executed)
+    return _plain_notebook(executed)
 
 
 def _says_more(record: logging.LogRecord) -> bool:
@@ -204,7 +204,7 @@ def _kernel_in(folder: Path, saved: Path) -> dict:
     return {"kernel_manager_class": InFolder}
 
 
-def plain_notebook(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
+def _plain_notebook(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
     """The notebook without times, paths and random cell ids, so that equal runs give equal bytes."""
     notebook = nbformat.from_dict(notebook)
     notebook.metadata = {k: v for k, v in notebook.metadata.items() if k in ("kernelspec", "language_info")}

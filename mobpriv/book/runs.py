@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 from mobpriv.book import yaml_files
 
-DATA_KINDS = ("traces", "calls")
-VARIANTS = ("text", "program")
+_DATA_KINDS = ("traces", "calls")
+_VARIANTS = ("text", "program")
 
 
 class Run(NamedTuple):
@@ -91,8 +91,8 @@ def _run(path: Path, name: str, fields: dict) -> Run:
     if missing:
         raise ValueError(f"{path.name}: {name}: lacks {', '.join(missing)}")
     run = Run(name, **{**fields, "notebooks": tuple(fields.get("notebooks", ()))})
-    if run.kind not in DATA_KINDS or run.variant not in VARIANTS:
-        raise ValueError(f"{path.name}: {name}: kind is one of {', '.join(DATA_KINDS)}, variant one of {', '.join(VARIANTS)}")
+    if run.kind not in _DATA_KINDS or run.variant not in _VARIANTS:
+        raise ValueError(f"{path.name}: {name}: kind is one of {', '.join(_DATA_KINDS)}, variant one of {', '.join(_VARIANTS)}")
     if run.synthetic == bool(run.file and run.notebooks):
         raise ValueError(f"{path.name}: {name}: either synthetic: true, or a file and its notebooks")
     return run

@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-Ends = tuple[float, float]
-Box = dict[str, Ends]
+_Ends = tuple[float, float]
+Box = dict[str, _Ends]
 ANYWHERE = (-math.inf, math.inf)
 
 
@@ -27,7 +27,7 @@ class Span:
     on: Callable[[Box], "Span"]  # recomputes the span on a smaller box
 
     @property
-    def ends(self) -> Ends:
+    def ends(self) -> _Ends:
         return self.low, self.high
 
     def __neg__(self):
@@ -83,7 +83,7 @@ class Span:
     __hash__ = None
 
 
-def result(name: str, ends: Ends) -> Span:
+def result(name: str, ends: _Ends) -> Span:
     """A result that may have any value between two ends."""
     return Span(*map(float, ends), {name: (1.0, 1.0)}, {name: ends}, lambda box: result(name, box[name]))
 
@@ -98,7 +98,7 @@ def span(value: float | Span) -> Span:
     return value if isinstance(value, Span) else between(value, value)
 
 
-def middle(ends: Ends) -> float:
+def middle(ends: _Ends) -> float:
     low, high = ends
     if math.isfinite(high - low):
         return low + (high - low) / 2
@@ -112,7 +112,7 @@ def are_in(values: Iterable[Any]) -> bool:
 
 
 def largest(values: Sequence[float | Span]) -> Span:
-    def shares(*extents: Ends) -> list[Ends]:
+    def shares(*extents: _Ends) -> list[_Ends]:
         """The share of each span in the maximum: 0 if it is below another span, 1 if no other can exceed it."""
         floor = max(low for low, _ in extents)
         above = [max((high for j, (_, high) in enumerate(extents) if j != i), default=-math.inf) for i in range(len(extents))]
@@ -162,7 +162,7 @@ def _by_ends(compare: Callable, left: Span, right: Span) -> bool | None:
 def _corner(number: Span, side: int) -> Box:
     """The part of the box where a span is smallest (``side`` 0) or largest (1): one end of each monotonic result."""
 
-    def part(ends: Ends, slope: Ends) -> Ends:
+    def part(ends: _Ends, slope: _Ends) -> _Ends:
         if slope[0] < 0 < slope[1]:
             return ends
         end = ends[side if slope[0] >= 0 else 1 - side]
@@ -184,24 +184,24 @@ def _computed(ends: Callable, shares: Callable, operands: Sequence[float | Span]
     return Span(*ends(*extents), slopes, box, lambda part: _computed(ends, shares, [operand.on(part) for operand in operands]))
 
 
-def _between(numbers: Iterable[float]) -> Ends:
+def _between(numbers: Iterable[float]) -> _Ends:
     numbers = list(numbers)
     return ANYWHERE if any(map(math.isnan, numbers)) else (min(numbers), max(numbers))
 
 
-def _sum(a: Ends, b: Ends) -> Ends:
+def _sum(a: _Ends, b: _Ends) -> _Ends:
     return _between([a[0] + b[0], a[1] + b[1]])
 
 
-def _product(a: Ends, b: Ends) -> Ends:
+def _product(a: _Ends, b: _Ends) -> _Ends:
     return _between(x * y for x in a for y in b)
 
 
-def _quotient(a: Ends, b: Ends) -> Ends:
+def _quotient(a: _Ends, b: _Ends) -> _Ends:
     return ANYWHERE if b[0] <= 0 <= b[1] else _between(x / y for x in a for y in b)
 
 
-def _size(a: Ends) -> Ends:
+def _size(a: _Ends) -> _Ends:
     return (0.0, max(-a[0], a[1])) if a[0] < 0 < a[1] else _between(map(abs, a))
 
 
@@ -209,6 +209,6 @@ def _mean(numbers: Sequence[float]) -> float:
     return statistics.fmean(numbers) if all(map(math.isfinite, numbers)) else sum(numbers)
 
 
-def _each(function: Callable, extents: Sequence[Ends]) -> Ends:
+def _each(function: Callable, extents: Sequence[_Ends]) -> _Ends:
     low, high = (function(ends) for ends in zip(*extents, strict=True))
     return ANYWHERE if math.isnan(low) or math.isnan(high) else (low, high)

@@ -19,9 +19,9 @@ from mobpriv.book.ledger import anchor, page_of, worst_verdict
 from mobpriv.book.runs import Registry
 from mobpriv.book.verdicts import Verdict
 
-AGREE, MIXED, DISAGREE, INCONCLUSIVE = "agree", "mixed", "disagree", "inconclusive"
+_AGREE, _MIXED, _DISAGREE, INCONCLUSIVE = "agree", "mixed", "disagree", "inconclusive"
 CONSTRUCTED, UNTESTED = "by construction", "not tested"
-OUTCOMES = (AGREE, MIXED, DISAGREE, INCONCLUSIVE, CONSTRUCTED, UNTESTED)
+_OUTCOMES = (_AGREE, _MIXED, _DISAGREE, INCONCLUSIVE, CONSTRUCTED, UNTESTED)
 
 
 def outcome(verdicts: Iterable[Verdict]) -> str:
@@ -32,7 +32,7 @@ def outcome(verdicts: Iterable[Verdict]) -> str:
     kinds = {worst_verdict(group).verdict for group in cells.values()}
     decided = kinds & {*SCORED_VERDICTS} - {UNDECIDED}
     if decided:
-        return {AGREES: AGREE, DISAGREES: DISAGREE}.get(decided.pop(), MIXED) if len(decided) == 1 else MIXED
+        return {AGREES: _AGREE, DISAGREES: _DISAGREE}.get(decided.pop(), _MIXED) if len(decided) == 1 else _MIXED
     if UNDECIDED in kinds:
         return INCONCLUSIVE
     return CONSTRUCTED if kinds & {BY_DEFINITION, IMPOSSIBLE} else UNTESTED
@@ -93,7 +93,7 @@ def per_paper(verdicts: Sequence[Verdict]) -> dict[str, Counter[str]]:
 
 def in_words(tally: Counter[str]) -> str:
     """ "13 claims: 7 agree, 2 are mixed, …"."""
-    parts = [f"{tally[kind]} {kind}" for kind in OUTCOMES if tally[kind]]
+    parts = [f"{tally[kind]} {kind}" for kind in _OUTCOMES if tally[kind]]
     return f"{counted(tally.total(), 'claim', 'claims')}: {', '.join(parts)}"
 
 
@@ -102,8 +102,8 @@ def substitutions(verdicts: Sequence[Verdict]) -> dict[str, str]:
     values = {}
     for paper, tally in {**per_paper(verdicts), "all": counts(verdicts)}.items():
         values |= {f"sum_{paper}": in_words(tally), f"claims_{paper}": shown(tally.total())}
-        values[f"score_{paper}"] = f"{NARROW}/{NARROW}".join(shown(tally[kind]) for kind in OUTCOMES[:4])
-        values |= {f"{kind.replace(' ', '_')}_{paper}": shown(tally[kind]) for kind in OUTCOMES}
+        values[f"score_{paper}"] = f"{NARROW}/{NARROW}".join(shown(tally[kind]) for kind in _OUTCOMES[:4])
+        values |= {f"{kind.replace(' ', '_')}_{paper}": shown(tally[kind]) for kind in _OUTCOMES}
     return values
 
 
@@ -117,7 +117,7 @@ def table(verdicts: Sequence[Verdict], registry: Registry, chapters: Mapping[str
         parts = {title: counts(part_verdicts) for title, part_verdicts in parts.items() if part_verdicts}
         rows.append(_row(f'<a href="{page_of(paper)}.html">{escape(registry.paper(paper).title)}</a>', papers[paper]))
         rows += [_row(f"– {escape(title)}", tally) for title, tally in parts.items()] if len(parts) > 1 else []
-    head = "".join(f'<th role="columnheader" scope="col">{kind}</th>' for kind in OUTCOMES)
+    head = "".join(f'<th role="columnheader" scope="col">{kind}</th>' for kind in _OUTCOMES)
     return (
         '<table class="score sums" role="table"><thead role="rowgroup"><tr role="row"><th role="columnheader" scope="col">claims of</th>'
         f'{head}</tr></thead><tbody role="rowgroup">{"".join(rows)}</tbody></table>\n'
@@ -125,5 +125,5 @@ def table(verdicts: Sequence[Verdict], registry: Registry, chapters: Mapping[str
 
 
 def _row(title: str, tally: Counter[str]) -> str:
-    cells = "".join(f'<td role="cell" data-label="{kind}">{tally[kind]}</td>' for kind in OUTCOMES)
+    cells = "".join(f'<td role="cell" data-label="{kind}">{tally[kind]}</td>' for kind in _OUTCOMES)
     return f'<tr role="row"><th role="rowheader" scope="row">{title}</th>{cells}</tr>'

@@ -8,7 +8,7 @@ import pandas as pd
 
 from mobpriv.base.numbers import FIXED, beside, extent, shown
 
-NOTHING = ' class="none"'
+_NOTHING = ' class="none"'
 
 
 class Cell(NamedTuple):
@@ -52,7 +52,7 @@ class Table:
 
     def _cells(self, row: Sequence[Cell]) -> str:
         return "".join(
-            f'<td role="cell"{"" if cell.number else NOTHING} data-label="{escape(column)}"><span>{escape(cell.number)}</span>'
+            f'<td role="cell"{"" if cell.number else _NOTHING} data-label="{escape(column)}"><span>{escape(cell.number)}</span>'
             + "".join(f"<small>{_unbroken(escape(text))}</small>" for text in cell.small)
             + "</td>"
             for column, cell in zip(self.columns, row, strict=True)

@@ -60,8 +60,8 @@ ACROSS = "across"  # the "run" of a claim that compares runs with each other
 QUICK = "not judged: a quick run"
 OLDER = "not judged: the results are older than the test"
 UNJUDGED = (QUICK, OLDER)
-IN_SAMPLE = f"This holds in our sample, but not for all values inside the 95{FIXED}% intervals."
-EXPLANATION, FINDING, ANSWER, BRIEF = "explanation", "finding", "answer", "brief"  # kinds of texts with numbers
+_IN_SAMPLE = f"This holds in our sample, but not for all values inside the 95{FIXED}% intervals."
+_EXPLANATION, FINDING, ANSWER, BRIEF = "explanation", "finding", "answer", "brief"  # kinds of texts with numbers
 NO_DATA = "no data set"  # the row of a claim that uses no data set
 
 
@@ -350,7 +350,7 @@ def _embedded(notebook: str, results: dict, registry: Registry) -> dict | None:
     return next((results[run][notebook] for run in registry.embedded if notebook in results.get(run, {})), None)
 
 
-def _with_numbers(text: str, results: dict[str, Any], called, kind: str = EXPLANATION) -> str:
+def _with_numbers(text: str, results: dict[str, Any], called, kind: str = _EXPLANATION) -> str:
     """``text`` with every ``{expression}`` replaced by its value.
 
     - A result is followed by its interval and n, "45.2 % (43.0 to 47.4 %, n = 522)"; the n of a run occurs once in a text.
@@ -429,7 +429,7 @@ def finding_texts(
                     f"an answer must hold for all values inside the intervals, and is inconclusive: {'; '.join(undecided)}"
                 )
             if undecided:
-                text += " (In this sample only.)" if kind == BRIEF else f" {IN_SAMPLE}"
+                text += " (In this sample only.)" if kind == BRIEF else f" {_IN_SAMPLE}"
             texts.setdefault(finding.notebook, []).append(
                 text + (_elsewhere(finding.holds, notebook_results, registry, text) if kind == FINDING else "")
             )

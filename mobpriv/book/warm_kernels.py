@@ -21,7 +21,7 @@ import mobpriv
 from mobpriv.base import processes
 from mobpriv.book.running import ONE_THREAD, QUIET
 
-IMPORTED = [
+_IMPORTED = [
     "ipykernel.kernelapp",
     "ipykernel.ipkernel",
     "ipykernel.zmqshell",
@@ -40,7 +40,7 @@ IMPORTED = [
     "sklearn.cluster",
     "sklearn.ensemble",
 ]
-BACKEND = {"MPLBACKEND": "module://matplotlib_inline.backend_inline"}  # set by a kernel before it draws
+_BACKEND = {"MPLBACKEND": "module://matplotlib_inline.backend_inline"}  # set by a kernel before it draws
 NAME = "mobpriv-warm"
 
 
@@ -126,8 +126,8 @@ def kernels() -> Iterator[None]:
     if sys.platform != "linux" or len(tempfile.gettempdir()) > 70 or _changed():
         yield
         return
-    with processes.environment(ONE_THREAD | QUIET | BACKEND):
-        multiprocessing.get_context("forkserver").set_forkserver_preload(IMPORTED)
+    with processes.environment(ONE_THREAD | QUIET | _BACKEND):
+        multiprocessing.get_context("forkserver").set_forkserver_preload(_IMPORTED)
         forkserver.ensure_running()
     processes.ends_with_parent(util.get_temp_dir())  # with its socket
     factory = KernelProvisionerFactory.instance()

@@ -15,7 +15,7 @@ from mobpriv.book.results import ROOT
 from mobpriv.book.tables import Cell, Table
 
 # colours of the book's theme: light, dark
-THEME = {
+_THEME = {
     "background": ("#fff", "#121212"),
     "surface": ("#f3f4f5", "#222425"),
     "on-background": ("#fff", "#1c1c1c"),
@@ -31,7 +31,7 @@ THEME = {
     "table-row-zebra-low-bg": ("#f3f4f5", "#222425"),
     "table-row-zebra-high-bg": ("#fff", "#121212"),
 }
-PAGE_STYLE = """
+_PAGE_STYLE = """
 :root { color-scheme: light dark; }
 * { box-sizing: border-box; }
 body { font: 16px/1.55 system-ui, sans-serif; margin: 0; background: var(--pst-color-background); color: var(--pst-color-text-base); }
@@ -55,16 +55,16 @@ dt { font-weight: 600; margin-top: .6rem; } dd { margin: 0 0 0 1.2rem; }
   main table:not(.numbers) { font-size: .7em; } main table:not(.numbers) :is(th, td) { overflow-wrap: anywhere; padding: .15rem .25rem; }
   main table.origin th { overflow-wrap: normal; white-space: nowrap; } }
 """
-STYLES = ("figures.css", "mobpriv.css")  # of the book
-MATH = "<script>window.MathJax = {tex: {inlineMath: [['$', '$']]}, options: {enableMenu: false}}</script><script>%s</script>"
-INTERVALS = "The small numbers below a value are its 95 % interval and n, the number of cases."
-BESIDE = {  # pattern in the tables and figures of a page -> sentence that explains it
+_STYLES = ("figures.css", "mobpriv.css")  # of the book
+_MATH = "<script>window.MathJax = {tex: {inlineMath: [['$', '$']]}, options: {enableMenu: false}}</script><script>%s</script>"
+_INTERVALS = "The small numbers below a value are its 95 % interval and n, the number of cases."
+_BESIDE = {  # pattern in the tables and figures of a page -> sentence that explains it
     "<small>(?:as described|author(?:'|&#x27;)s code):": "A second number below the first is from the other variant of the method.",
     "<small>paper:": "The paper prints the number after “paper”.",
 }
-OF_THE_BOOK = "The numbers on {others} come with the book, from runs of the same notebook."
-NOT_OF_THESE_DATA = "The text between the results was written for the data sets of the book. Where it differs from a result, the result holds for these data."
-VARIANTS_EXPLAINED = (
+_OF_THE_BOOK = "The numbers on {others} come with the book, from runs of the same notebook."
+_NOT_OF_THESE_DATA = "The text between the results was written for the data sets of the book. Where it differs from a result, the result holds for these data."
+_VARIANTS_EXPLAINED = (
     "The thesis's methods have two variants. <em>text</em>: as the thesis describes them; <em>program</em>: as in its author's code "
     "(another split into halves, distances in a Mercator projection, other weights). The parameter <code>reading</code> chooses one."
 )
@@ -233,7 +233,7 @@ def _about(run_record: dict, root: Path) -> str:
         if run != run_record["data"]["name"]
     }
     table = _sizes(sizes) if run_record["data"].get("size") else ""
-    notice = "" if run_record["data"]["name"] in runs.read(root).runs else f"<p>{NOT_OF_THESE_DATA}</p>"
+    notice = "" if run_record["data"]["name"] in runs.read(root).runs else f"<p>{_NOT_OF_THESE_DATA}</p>"
     return f"<p>{' '.join(lines)}</p>{notice}{table}"
 
 
@@ -268,12 +268,12 @@ def _size(value: float) -> str:
 def _how_to_read(run_record: dict, body: str, root: Path) -> str:
     """The explanation of the small print in the tables, limited to what occurs."""
     results = "".join(re.findall("<table.*?</table>|<figure.*?</figure>", body, re.DOTALL))
-    words = [INTERVALS, *(words for what, words in BESIDE.items() if re.search(what, results))]
+    words = [_INTERVALS, *(words for what, words in _BESIDE.items() if re.search(what, results))]
     registry, this_run = runs.read(root), run_record["data"]["name"] if run_record["data"] else ""
     titles = (registry.title(run.data or run.name) for run in registry.runs.values() if run.name != this_run)
     others = [title for title in dict.fromkeys(titles) if html.escape(title) in results]
-    words += [OF_THE_BOOK.format(others=html.escape(" and ".join(others)))] if others else []
-    variants = f"<p>{VARIANTS_EXPLAINED}</p>" if "variant" in run_record["parameters"] else ""
+    words += [_OF_THE_BOOK.format(others=html.escape(" and ".join(others)))] if others else []
+    variants = f"<p>{_VARIANTS_EXPLAINED}</p>" if "variant" in run_record["parameters"] else ""
     return f"<h2>How to read the numbers</h2><p>{' '.join(words)}</p>{variants}"
 
 
@@ -319,12 +319,12 @@ def glossary(path: Path) -> dict[str, str]:
 # ----------------------------------------------------------------------------------------------------------------- styles
 def stylesheet(root: Path = ROOT) -> str:
     """The book's styles with the colours of its theme; a single page follows the reader's system instead of a switch."""
-    light, dark = ("".join(f"--pst-color-{name}: {colours[k]}; " for name, colours in THEME.items()) for k in (0, 1))
+    light, dark = ("".join(f"--pst-color-{name}: {colours[k]}; " for name, colours in _THEME.items()) for k in (0, 1))
     theme = f":root {{ {light}}}\nhtml[data-theme=dark] {{ {dark}}}\n"
     book = "\n".join(
-        (root / "book" / "_static" / name).read_text(encoding="utf-8") for name in STYLES if _has_style(root, name)
+        (root / "book" / "_static" / name).read_text(encoding="utf-8") for name in _STYLES if _has_style(root, name)
     )
-    return _by_system(theme + book) + PAGE_STYLE
+    return _by_system(theme + book) + _PAGE_STYLE
 
 
 def _has_style(root: Path, name: str) -> bool:
@@ -358,4 +358,4 @@ def _mathjax() -> str:
     """The formula renderer of the book, embedded in the page (2 MB); "" if not installed: formulas stay TeX."""
     package = importlib.util.find_spec("sphinx-mathjax-offline")
     script = Path(package.origin).parent / "static" / "mathjax" / "tex-svg.js" if package and package.origin else None
-    return MATH % script.read_text(encoding="utf-8").replace("</script", "<\\/script") if script and script.is_file() else ""
+    return _MATH % script.read_text(encoding="utf-8").replace("</script", "<\\/script") if script and script.is_file() else ""

@@ -20,8 +20,8 @@ from mobpriv.calls.table import Calls, Cells, as_cells
 from mobpriv.ground.geo import across_the_date_line, cartesian, metres_per_degree
 from mobpriv.traces.table import Traces, by_user, in_utc, milliseconds
 
-SAMPLE_SIZE = 100_000  # records in the sample that determines the antennas
-SQUARE_SIDE = 50.0  # m: sampled records that are nearer than this to each other count once
+_SAMPLE_SIZE = 100_000  # records in the sample that determines the antennas
+_SQUARE_SIDE = 50.0  # m: sampled records that are nearer than this to each other count once
 _DAY = 86_400_000  # ms
 
 
@@ -44,13 +44,13 @@ def place_antennas(traces: Traces, count: int, rng: np.random.Generator) -> Cell
     if not len(traces):
         raise ValueError("there are no records to place antennas by")
     lat, lng = traces["lat"].to_numpy(), traces["lng"].to_numpy()
-    chosen = np.sort(rng.choice(len(traces), min(SAMPLE_SIZE, len(traces)), replace=False))
+    chosen = np.sort(rng.choice(len(traces), min(_SAMPLE_SIZE, len(traces)), replace=False))
     lat, lng = lat[chosen], across_the_date_line(lng[chosen])
     east, north = _scales(lat)
-    square = np.unique(np.round(np.column_stack([lng * east, lat * north]) / SQUARE_SIDE), axis=0) * SQUARE_SIDE
+    square = np.unique(np.round(np.column_stack([lng * east, lat * north]) / _SQUARE_SIDE), axis=0) * _SQUARE_SIDE
     if len(square) < count:
         raise ValueError(
-            f"count must be at most the number of {SQUARE_SIDE:g} m squares with records, {len(square):,} (got {count}): place fewer antennas"
+            f"count must be at most the number of {_SQUARE_SIDE:g} m squares with records, {len(square):,} (got {count}): place fewer antennas"
         )
     from sklearn.cluster import MiniBatchKMeans  # the import takes a second, so only this function pays for it
 

@@ -40,7 +40,7 @@ from mobpriv.traces.table import (
 
 CALL_COLUMNS = ("user", "t", "cell")
 OPTIONAL = ("end_cell", "duration")
-CELL_COLUMNS = ("cell", "lat", "lng")
+_CELL_COLUMNS = ("cell", "lat", "lng")
 
 Calls = pd.DataFrame
 Cells = pd.DataFrame
@@ -61,10 +61,10 @@ def as_cells(table: pd.DataFrame) -> Cells:
     A cell may lack both coordinates; then only a call that it serves breaks a rule. All other faults raise a ``ValueError``: a
     row without a cell, a repeated cell, only one coordinate, an impossible latitude or longitude. The argument is not changed.
     """
-    missing = [c for c in CELL_COLUMNS if c not in table.columns]
+    missing = [c for c in _CELL_COLUMNS if c not in table.columns]
     if missing:
         raise ValueError(
-            f"cells need the columns {', '.join(CELL_COLUMNS)}; missing: {', '.join(missing)} (got {list(table.columns)})"
+            f"cells need the columns {', '.join(_CELL_COLUMNS)}; missing: {', '.join(missing)} (got {list(table.columns)})"
         )
     lat, lng = (pd.to_numeric(table[c], errors="coerce").to_numpy(float, na_value=np.nan) for c in ("lat", "lng"))
     name = _texts(table["cell"])

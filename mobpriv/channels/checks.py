@@ -7,12 +7,12 @@ import numba
 import numpy as np
 
 SUM_TOLERANCE = 1e-9  # probabilities sum to 1 within this
-SIDE_TOLERANCE = 1e-9  # share by which rounding may lengthen a side of a triangle
+_SIDE_TOLERANCE = 1e-9  # share by which rounding may lengthen a side of a triangle
 MEMORY, HOURS = 8e9, 1.0
 """Bytes and hours that one channel may take. The limit is half the memory of a computer of 16 GB. A scenario solves dozens of
 channels a user, so channels of one hour take days.
 """
-MATRICES, CUBES = 12, 1
+MATRICES, _CUBES = 12, 1
 """Numbers held at once to find an optimal channel, per S² for S secrets and per V³ for V secrets that occur. Measured: 11 and 7
 at 1,200 and 2,700 secrets; 1 and 0.6 at 200 and 300 that occur.
 """
@@ -68,11 +68,11 @@ def metric(values, name: str = "d", size: int | None = None) -> np.ndarray:
     diagonal = np.eye(n, dtype=bool)
     _refuse(diagonal & (d != 0), d, f"the distance of {name} from a secret to itself must be 0")
     _refuse(~diagonal & (d <= 0), d, f"the distance of {name} between two secrets must be positive")
-    crooked = np.argwhere(np.abs(d - d.T) > SIDE_TOLERANCE * np.abs(d))
+    crooked = np.argwhere(np.abs(d - d.T) > _SIDE_TOLERANCE * np.abs(d))
     if len(crooked):
         i, j = crooked[0]
         raise ValueError(f"{name} must be symmetric ({name}[{i}, {j}] = {d[i, j]:.6g}, {name}[{j}, {i}] = {d[j, i]:.6g})")
-    i, k, j = _detour(np.ascontiguousarray(d), SIDE_TOLERANCE)
+    i, k, j = _detour(np.ascontiguousarray(d), _SIDE_TOLERANCE)
     if i >= 0:
         raise ValueError(
             f"{name} breaks the triangle inequality at ({i}, {k}, {j}): {name}[{i}, {j}] = {d[i, j]:.9g} is longer than "
@@ -90,7 +90,7 @@ def epsilon(value: float) -> float:
 
 def affordable(secrets: int, visited: int = 1) -> None:
     """Refuse a problem whose optimal channel is estimated to take more than MEMORY or HOURS; ``visited``: those that occur."""
-    memory = 8.0 * (MATRICES * float(secrets) ** 2 + CUBES * float(visited) ** 3)
+    memory = 8.0 * (MATRICES * float(secrets) ** 2 + _CUBES * float(visited) ** 3)
     hours = (OF_ALL * float(secrets) ** 3 + OF_VISITED * float(visited) ** 3) / 3600
     if memory > MEMORY or hours > HOURS:
         raise ValueError(

@@ -25,7 +25,7 @@ from scipy.optimize import linprog
 
 from mobpriv.channels import checks
 
-TOLERANCES = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
+_TOLERANCES = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
 
 
 class Equilibrium(NamedTuple):
@@ -45,7 +45,7 @@ def equilibrium(prior, cost, error, d_m: float) -> Equilibrium:
         sparse.hstack([_simplices(n, m), sparse.csr_matrix((n, m))]),
         np.ones(n),
         bounds=[(0, None)] * (n * m) + [(None, None)] * m,
-        options=TOLERANCES,
+        options=_TOLERANCES,
     )
     _must_end(optimum, "(21)")
     multipliers = -optimum.ineqlin.marginals
@@ -68,7 +68,7 @@ def cheapest_reply(prior, cost, error, attack, d_m: float) -> float:
     n, m = cost.shape
     gained = prior[:, None] * (error @ np.asarray(attack, float).T)  # (s, o)
     optimum = linprog(
-        (prior[:, None] * cost).T.ravel(), [-gained.T.ravel()], [-d_m], _simplices(n, m), np.ones(n), options=TOLERANCES
+        (prior[:, None] * cost).T.ravel(), [-gained.T.ravel()], [-d_m], _simplices(n, m), np.ones(n), options=_TOLERANCES
     )
     return float(optimum.fun) if optimum.status == 0 else np.inf
 
@@ -86,7 +86,7 @@ def most_private(prior, cost, error, at_most: float) -> float:
         sparse.hstack([_simplices(n, m), sparse.csr_matrix((n, m))]),
         np.ones(n),
         bounds=[(0, None)] * (n * m) + [(None, None)] * m,
-        options=TOLERANCES,
+        options=_TOLERANCES,
     )
     _must_end(optimum, "the largest distortion privacy")
     return -float(optimum.fun)

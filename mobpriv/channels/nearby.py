@@ -33,9 +33,9 @@ from mobpriv.channels.programs.problem import ChannelProblem, checked_problem, e
 from mobpriv.channels.programs.relaxations import GAP_LEVELS
 from mobpriv.channels.programs.solvers import highs, interior
 
-SEEN = 1e-6
+_SEEN = 1e-6
 """Probabilities below this are ignored in `epsilon_seen`."""
-SINGLE_ROUNDS = 20
+_SINGLE_ROUNDS = 20
 """Programs after which secrets are added all together, no longer one by one."""
 
 
@@ -125,7 +125,7 @@ def _solve(problem: ChannelProblem, near: np.ndarray) -> tuple[np.ndarray, float
         if not len(failed) and tight:
             break
         tight = not len(failed)
-        secrets = np.arange(len(near)) if rounds >= SINGLE_ROUNDS else np.sort(np.concatenate([secrets, failed]))
+        secrets = np.arange(len(near)) if rounds >= _SINGLE_ROUNDS else np.sort(np.concatenate([secrets, failed]))
     facts = {"secrets": len(secrets), "observables": len(near), "rounds": rounds}
     return columns.T.copy(), bound, facts | {"solver": solver.__name__.rpartition(".")[2]}
 
@@ -183,7 +183,7 @@ def _between(low, high, average):
 
 
 def _seen(channel: np.ndarray, d: np.ndarray) -> float:
-    logs = np.where(channel > SEEN, np.log(np.maximum(channel, SEEN)), np.nan)
+    logs = np.where(channel > _SEEN, np.log(np.maximum(channel, _SEEN)), np.nan)
     return float(steepest(logs, d))
 
 

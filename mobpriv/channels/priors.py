@@ -21,7 +21,7 @@ from mobpriv.ground.grid import AreaGrid, latitude_of_arc
 from mobpriv.traces.table import Traces, by_user
 
 COUNTS = ("records", "visits")
-CANDIDATES = 10**7
+_CANDIDATES = 10**7
 """Largest number of candidate positions of an edge. More would be far finer than an area needs, and the search would take
 many minutes.
 """
@@ -71,10 +71,10 @@ def densest_area(
 
 
 def _check_candidates(name: str, number: int, candidates: float) -> None:
-    if candidates > CANDIDATES:
+    if candidates > _CANDIDATES:
         raise ValueError(
             f"{name} must be fewer: {number:,} {name} make {candidates:,.0f} candidates for an edge of the area, more than the "
-            f"{CANDIDATES:,} allowed"
+            f"{_CANDIDATES:,} allowed"
         )
 
 

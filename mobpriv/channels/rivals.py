@@ -10,7 +10,7 @@ import numpy as np
 
 from mobpriv.channels import checks
 
-LARGEST_EXPONENT = 700.0  # exp(-700) is about the smallest probability that a double holds with all its digits
+_LARGEST_EXPONENT = 700.0  # exp(-700) is about the smallest probability that a double holds with all its digits
 
 
 def planar_laplace(x_edges, y_edges, epsilon: float) -> np.ndarray:
@@ -59,9 +59,9 @@ def exponential_mechanism(d_epsilon, epsilon: float) -> np.ndarray:
 
 
 def _check_exponent(exponent: float) -> None:
-    if exponent > LARGEST_EXPONENT:
+    if exponent > _LARGEST_EXPONENT:
         raise ValueError(
-            f"epsilon times the largest distance must not exceed {LARGEST_EXPONENT:g} (got {exponent:.4g}): the smallest "
+            f"epsilon times the largest distance must not exceed {_LARGEST_EXPONENT:g} (got {exponent:.4g}): the smallest "
             "probabilities would become 0 in floating point, and with them the bound; use a smaller epsilon or a smaller area"
         )
 

@@ -10,8 +10,8 @@ from mobpriv.calls.table import Calls, Cells
 from mobpriv.datasets.statistics import QUANTILES, radius_of_gyration
 from mobpriv.traces.table import by_user, from_blocks, milliseconds
 
-NIGHT = 8  # o'clock: end of the night, which begins at midnight: the first slot of PRIMULE's day
-MANY = 6  # distinct cells of a day: the criterion of dχ's sample (§VI-A)
+_NIGHT = 8  # o'clock: end of the night, which begins at midnight: the first slot of PRIMULE's day
+_MANY = 6  # distinct cells of a day: the criterion of dχ's sample (§VI-A)
 GAPS = 10  # least number of times between calls for a burstiness
 
 
@@ -35,7 +35,7 @@ def describe_calls(calls: Calls, cells: Cells, zone: str = "UTC") -> pd.DataFram
     day = local // 86_400
     days = int(day.max() - day.min()) + 1 if len(day) else 0
     per_day, cells_a_day = _user_days(code, day, cell)
-    many = cells_a_day >= MANY
+    many = cells_a_day >= _MANY
     gap = np.diff(ms)[code[1:] == code[:-1]] / 1000
     mean = len(calls) / (len(users) * days) if days else np.nan
     parts = [
@@ -48,13 +48,13 @@ def describe_calls(calls: Calls, cells: Cells, zone: str = "UTC") -> pd.DataFram
         _quantiles("calls per user and day", count / max(days, 1), "calls"),
         _quantiles("calls per user-day", per_day, "calls"),
         _quantiles("distinct cells per user-day", cells_a_day, "cells"),
-        _number(f"share of user-days with at least {MANY} cells", _mean(many), "share"),
-        _number(f"calls of a user-day with at least {MANY} cells, mean", _mean(per_day[many]), "calls"),
-        _number(f"cells of a user-day with at least {MANY} cells, mean", _mean(cells_a_day[many]), "cells"),
+        _number(f"share of user-days with at least {_MANY} cells", _mean(many), "share"),
+        _number(f"calls of a user-day with at least {_MANY} cells, mean", _mean(per_day[many]), "calls"),
+        _number(f"cells of a user-day with at least {_MANY} cells, mean", _mean(cells_a_day[many]), "cells"),
         _quantiles("time between calls", gap, "s"),
         _number("burstiness of all calls", _burstiness(gap, np.zeros(len(gap), np.int64), 1)[0] if len(gap) else np.nan, "B"),
         _quantiles("burstiness per user", burstiness(calls).dropna().to_numpy(), "B"),
-        _number("share of night calls", _mean(local % 86_400 < 3_600 * NIGHT), "share"),
+        _number("share of night calls", _mean(local % 86_400 < 3_600 * _NIGHT), "share"),
         _number("share of calls on weekends", _mean((day + 3) % 7 >= 5), "share"),  # 1970-01-01 was a Thursday
         _number("share of calls that end in another cell", _mean((calls["end_cell"].cat.codes != cell).to_numpy()), "share"),
         _quantiles("radius of gyration", radius_of_gyration(_at_cells(calls, cells)).to_numpy(), "m"),

@@ -39,8 +39,8 @@ from mobpriv.datasets.tables import (
 from mobpriv.datasets.times import DIGITS_CUT, Unclear, digits_cut, known_zone, times
 from mobpriv.datasets.wanted import MISSING
 
-ROWS_AT_A_TIME = 1 << 20  # rows of a Parquet file that are read at a time
-ENDINGS = (".parquet", ".csv", ".tsv", ".txt", ".csv.gz", ".geojson")  # of tables of cells
+_ROWS_AT_A_TIME = 1 << 20  # rows of a Parquet file that are read at a time
+_ENDINGS = (".parquet", ".csv", ".tsv", ".txt", ".csv.gz", ".geojson")  # of tables of cells
 _MUNICIPALITY = "municipality municipalityname commune comune town city district"
 _NEEDED = "a table of cells has the columns cell, lat, lng and, where it is known, municipality"
 
@@ -115,7 +115,7 @@ def _seconds(duration: pd.Series) -> np.ndarray:
 def _parquet_blocks(path: Path, columns: dict[str, str], first: int, end: int) -> Iterator[tuple[pd.DataFrame, list]]:
     with complete_parquet(path):
         at = 0
-        for batch in pq.ParquetFile(path).iter_batches(ROWS_AT_A_TIME, columns=[*columns.values()]):
+        for batch in pq.ParquetFile(path).iter_batches(_ROWS_AT_A_TIME, columns=[*columns.values()]):
             selected = slice(max(first - at, 0), max(end - at, 0))
             at += len(batch)
             if selected.start < len(batch) and selected.stop:
@@ -126,7 +126,9 @@ def cells_beside(path) -> Path:
     """The file of the cells of a file of calls: ``NAME_cells`` in the folder of ``NAME``."""
     path = Path(path)
     name = bare(path)
-    files = [path.with_name(f"{name}_cells{ending}") for ending in ENDINGS if path.with_name(f"{name}_cells{ending}").is_file()]
+    files = [
+        path.with_name(f"{name}_cells{ending}") for ending in _ENDINGS if path.with_name(f"{name}_cells{ending}").is_file()
+    ]
     if not files:
         raise FileNotFoundError(f"{path}: the cells of these calls are not there: put {name}_cells.csv next to it ({_NEEDED})")
     if len(files) > 1:

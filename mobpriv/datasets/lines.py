@@ -30,15 +30,15 @@ from mobpriv.traces.table import TableProblem
 
 LARGE = 1 << 25  # bytes: larger files are read in two threads
 BLOCK_BYTES = 1 << 26  # bytes of a file read at a time
-MAX_LINE_BYTES = 1 << 20  # bytes: a longer line is no record
-BLANK, NOT_UTF8, UNREADABLE = "blank line", "bytes that are not UTF-8", "line not readable"
-INSIDE, CUT = "further line of a quoted value", "file cut in its last line"
+_MAX_LINE_BYTES = 1 << 20  # bytes: a longer line is no record
+BLANK, _NOT_UTF8, UNREADABLE = "blank line", "bytes that are not UTF-8", "line not readable"
+_INSIDE, _CUT = "further line of a quoted value", "file cut in its last line"
 REMEDIES = {
     BLANK: "the line is left out",
-    NOT_UTF8: "the line is left out; save the file as UTF-8",
+    _NOT_UTF8: "the line is left out; save the file as UTF-8",
     UNREADABLE: "the line is left out",
-    INSIDE: "it belongs to the record above; if it should be a record of its own, mend the quotation marks",
-    CUT: "the line is left out; copy the file again",
+    _INSIDE: "it belongs to the record above; if it should be a record of its own, mend the quotation marks",
+    _CUT: "the line is left out; copy the file again",
 }
 _NULLS = sorted(MISSING)
 _READABLE = (  # pattern of possible values of each type: other texts are not converted
@@ -50,7 +50,7 @@ _READABLE = (  # pattern of possible values of each type: other texts are not co
 # kinds of lines
 _ROW, _FURTHER, _EMPTY, _BAD, _FOREIGN = 0, 1, 2, 3, 4
 _UNWANTED = 5  # a row, but of an unwanted user
-_RULES = {_EMPTY: BLANK, _BAD: UNREADABLE, _FOREIGN: NOT_UTF8, _FURTHER: INSIDE}
+_RULES = {_EMPTY: BLANK, _BAD: UNREADABLE, _FOREIGN: _NOT_UTF8, _FURTHER: _INSIDE}
 
 
 class LeftOut(NamedTuple):
@@ -84,7 +84,7 @@ class Text(NamedTuple):
         """The text of a line; "" if there are fewer lines."""
         if k >= len(self.kind):
             return ""
-        return bytes(self.data[self.start[k] : min(self.start[k + 1], self.start[k] + MAX_LINE_BYTES)]).decode(
+        return bytes(self.data[self.start[k] : min(self.start[k + 1], self.start[k] + _MAX_LINE_BYTES)]).decode(
             "utf-8", "replace"
         )
 
@@ -106,8 +106,8 @@ def open_text(path: Path, delimiter: str, max_bytes: int | None = None) -> Text:
     complete = max_bytes is None or len(data) <= max_bytes
     if not complete:
         data = data[:max_bytes]
-        ends = np.flatnonzero(data[-MAX_LINE_BYTES:] == 10)
-        data = data[: len(data) - len(data[-MAX_LINE_BYTES:]) + ends[-1] + 1] if len(ends) else data
+        ends = np.flatnonzero(data[-_MAX_LINE_BYTES:] == 10)
+        data = data[: len(data) - len(data[-_MAX_LINE_BYTES:]) + ends[-1] + 1] if len(ends) else data
     return _in_lines(_from_the_beginning(data, path), delimiter, complete)
 
 
@@ -122,9 +122,9 @@ def open_blocks(path: Path, delimiter: str, names: list[str], types: Iterable[st
         begins = file.readline()
         _from_the_beginning(np.frombuffer(begins, np.uint8), path)
         while block := _lines_of(file, size or BLOCK_BYTES, ahead):
-            ahead = _lines_of(file, MAX_LINE_BYTES, b"")  # a record of the block may end here
+            ahead = _lines_of(file, _MAX_LINE_BYTES, b"")  # a record of the block may end here
             cut = len(block)
-            if b'"' in block[-MAX_LINE_BYTES:]:
+            if b'"' in block[-_MAX_LINE_BYTES:]:
                 text = _in_lines(np.frombuffer(block + ahead, np.uint8), delimiter, True)
                 kind = text.kind.copy()
                 _classify(text.data, text.start, text.values, kind, 0, len(names), ord(delimiter), True, one_line)
@@ -194,7 +194,7 @@ def _lines(data, lines, delimiter):
 
 @numba.njit(cache=True)
 def _kind(blank, bad, size):
-    if bad or size > MAX_LINE_BYTES:
+    if bad or size > _MAX_LINE_BYTES:
         return _BAD
     return _EMPTY if blank else _ROW
 
@@ -392,7 +392,7 @@ def _classify(data, start, values, kind, header, columns, delimiter, quoted, one
 def _quoted_record(data, start, kind, line, columns, delimiter, one_line):
     """The last line of the record that begins with ``line``, or -1 if it violates RFC 4180."""
     i, end, last, column = start[line], len(data), line, 0
-    limit = min(end, start[line] + MAX_LINE_BYTES)
+    limit = min(end, start[line] + _MAX_LINE_BYTES)
     while True:
         if i < limit and data[i] == 34:
             i += 1
@@ -532,7 +532,7 @@ def _left_out(text: Text, kind: np.ndarray, header: int) -> list[LeftOut]:
         if len(numbers):
             left_out.append(LeftOut(rule, len(numbers), int(numbers[0]) + 1, text.line(int(numbers[0])).rstrip("\r\n")))
     if cut:
-        left_out.append(LeftOut(CUT, 1, lines, text.line(lines - 1)))
+        left_out.append(LeftOut(_CUT, 1, lines, text.line(lines - 1)))
     return left_out
 
 

@@ -18,7 +18,7 @@ from mobpriv.datasets.times import Unclear, time_format, times
 from mobpriv.datasets.wanted import MISSING
 from mobpriv.traces import table as traces
 
-ROWS_EXAMINED = 10_000  # examined
+_ROWS_EXAMINED = 10_000  # examined
 USUAL = {  # usual names of columns, lower case, without spaces and punctuation
     "user": "user uid userid username device deviceid id person personid participant subject subscriber subscriberid customer customerid "
     "caller callerid msisdn imsi imei vehicle vehicleid taxi cab",
@@ -30,8 +30,8 @@ USUAL = {  # usual names of columns, lower case, without spaces and punctuation
     "end_cell": "endcell endcellid lastcell lastcellid",
     "duration": "duration durations durationsec durationseconds callduration",
 }
-KINDS_OF_DATA = {"traces": traces.COLUMNS, "calls": calls.CALL_COLUMNS}  # kinds of tables, and the columns they need
-TIME_FORMATS_IN_WORDS = {
+_KINDS_OF_DATA = {"traces": traces.COLUMNS, "calls": calls.CALL_COLUMNS}  # kinds of tables, and the columns they need
+_TIME_FORMATS_IN_WORDS = {
     "s": "seconds since 1970",
     "ms": "milliseconds since 1970",
     "iso": "text as in ISO 8601",
@@ -56,7 +56,7 @@ class Reading(NamedTuple):
     def in_words(self) -> str:
         named = ", ".join(f"{ROLES_IN_WORDS[role]} = {name}" for role, name in self.columns.items())
         zone = f", in the zone {self.zone}" if self.zone else ""
-        return f"{named}; times are {TIME_FORMATS_IN_WORDS[self.time]}{zone}"
+        return f"{named}; times are {_TIME_FORMATS_IN_WORDS[self.time]}{zone}"
 
 
 def kind_of_table(path) -> str:
@@ -79,7 +79,7 @@ def recognised(path, columns: dict[str, str] | None = None, time: str = "", zone
     path, given = existing(path), columns or {}
     names, delimiter = (pq_names(path), None) if is_parquet(path) else tables.head(path)
     tables.check_names(path, names)
-    role_columns = {role: given.get(role) or _column(path, role, names) for role in KINDS_OF_DATA[kind]}
+    role_columns = {role: given.get(role) or _column(path, role, names) for role in _KINDS_OF_DATA[kind]}
     if kind == "calls":  # end cell and duration are optional
         ends = {role: given.get(role) or _column(path, role, names) for role in calls.OPTIONAL}
         role_columns |= {role: name for role, name in ends.items() if role in given or name in names}
@@ -139,9 +139,9 @@ def pq_names(path: Path) -> list[str]:
 def _first_rows(path: Path, columns: dict[str, str], delimiter: str | None) -> pd.DataFrame:
     """The first rows of a table, unconverted, by role."""
     if delimiter:
-        return tables.first_rows(path, columns, delimiter).head(ROWS_EXAMINED)
+        return tables.first_rows(path, columns, delimiter).head(_ROWS_EXAMINED)
     with tables.complete_parquet(path):
-        batch = next(pq.ParquetFile(path).iter_batches(ROWS_EXAMINED, columns=list(columns.values())), None)
+        batch = next(pq.ParquetFile(path).iter_batches(_ROWS_EXAMINED, columns=list(columns.values())), None)
     table = pd.DataFrame(columns=list(columns.values()), dtype="str") if batch is None else batch.to_pandas()
     return table.rename(columns={name: role for role, name in columns.items()})
 

@@ -41,13 +41,13 @@ ROLES_IN_WORDS = {  # of the columns of traces and calls, in words
     "end_cell": "cell at the end",
     "duration": "duration",
 }
-NAMED = ("user", "cell", "end_cell")  # the columns that hold names
-MAX_COLUMNS = 1_000  # most columns of a table: more take minutes and gigabytes
-HEAD = 1 << 20  # bytes of a text from which its format is recognised
-POLAR = 89.99  # degrees: within 1.1 km of a pole "east" has no meaning, and cells and the Mercator plane end there
+_NAMED = ("user", "cell", "end_cell")  # the columns that hold names
+_MAX_COLUMNS = 1_000  # most columns of a table: more take minutes and gigabytes
+_HEAD = 1 << 20  # bytes of a text from which its format is recognised
+_POLAR = 89.99  # degrees: within 1.1 km of a pole "east" has no meaning, and cells and the Mercator plane end there
 NO_USER = "user written as missing (NULL, nan, NA, \\N, …)"
 NOWHERE = "latitude 0, longitude 0: written for a position that is not known"
-REMEDIES = {
+_REMEDIES = {
     DIGITS_CUT: DIGITS_CUT_REMEDY,
     NOWHERE: "the record is left out; nobody is at 0, 0 in the Gulf of Guinea",
 }
@@ -163,7 +163,7 @@ def as_records(
     """
     numbers = {c: pd.to_numeric(table[c], errors="coerce").astype(float) for c in ("lat", "lng")}
     lat = numbers["lat"].to_numpy()
-    polar = ((lat > POLAR) & (lat <= 90)) | ((lat < -POLAR) & (lat >= -90))  # beyond ±90 another rule applies
+    polar = ((lat > _POLAR) & (lat <= 90)) | ((lat < -_POLAR) & (lat >= -90))  # beyond ±90 another rule applies
     broken = {"latitude at a pole": polar, NOWHERE: (lat == 0) & (numbers["lng"].to_numpy() == 0)}
     return sorted_out(table.assign(**numbers), problems, source, where, time, zone, broken, without, problem)
 
@@ -193,7 +193,7 @@ def sorted_out(
     for rule, broken in {NO_USER: unnamed, DIGITS_CUT: cut, **failed, **masks}.items():
         broken = broken & keep
         if broken.any():
-            violated = problem(rule, broken, table, REMEDIES.get(rule, "the record is left out"))
+            violated = problem(rule, broken, table, _REMEDIES.get(rule, "the record is left out"))
             problems.append(violated._replace(users=0) if rule == NO_USER else violated)
             keep &= ~broken
     table = table.assign(t=t)
@@ -240,7 +240,7 @@ def parquet_table(path: Path, columns: dict[str, str] | None = None) -> pd.DataF
         names = pq.read_schema(path).names
         if columns is not None:
             check_columns(path, names, columns)
-        coded = [name for c, name in columns.items() if c in NAMED] if columns else None
+        coded = [name for c, name in columns.items() if c in _NAMED] if columns else None
         table = pq.read_table(path, read_dictionary=coded)
     return parquet_rows(path, table, columns)
 
@@ -301,9 +301,9 @@ def _pandas(table: pa.Table) -> pd.DataFrame:
 
 def check_names(path: Path, names: list[str]) -> None:
     """Refuse a table with duplicate column names, or with too many columns."""
-    if len(names) > MAX_COLUMNS:
+    if len(names) > _MAX_COLUMNS:
         raise ValueError(
-            f"{path}: {len(names):,} columns, at most {MAX_COLUMNS:,} can be read: write those that are needed to a file"
+            f"{path}: {len(names):,} columns, at most {_MAX_COLUMNS:,} can be read: write those that are needed to a file"
         )
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
@@ -368,7 +368,7 @@ def _with_roles(path: Path, table: pa.Table, columns: dict[str, str]) -> pa.Tabl
                 raise ValueError(f"{path}: column {columns[c]} holds bytes that are not UTF-8") from None
         if pa.types.is_date(kind):
             kind = pa.timestamp("ms")
-        if c in NAMED and any(is_kind(kind) for is_kind in _TEXT):
+        if c in _NAMED and any(is_kind(kind) for is_kind in _TEXT):
             kind = NAME_TYPE
         elif pa.types.is_null(kind):
             kind = pa.float64()
@@ -380,13 +380,13 @@ def _with_roles(path: Path, table: pa.Table, columns: dict[str, str]) -> pa.Tabl
 
 def head(path: Path, names=None, delimiter: str | None = None) -> tuple[list[str], str]:
     """The names of a text's columns, and their delimiter."""
-    text, delimiter = _opened(path, names, delimiter, HEAD)
+    text, delimiter = _opened(path, names, delimiter, _HEAD)
     return list(names) if names else header_of(text, delimiter, path), delimiter
 
 
 def first_rows(path: Path, columns: dict[str, str], delimiter: str) -> pd.DataFrame:
     """The rows in the first :data:`HEAD` bytes of a text, with coordinates as text."""
-    return text_table(path, columns, None, delimiter, max_bytes=HEAD, coordinates=pa.string())[0]
+    return text_table(path, columns, None, delimiter, max_bytes=_HEAD, coordinates=pa.string())[0]
 
 
 def _opened(path: Path, names, delimiter, max_bytes: int | None):
@@ -397,7 +397,7 @@ def _opened(path: Path, names, delimiter, max_bytes: int | None):
         raise ValueError(f"{path} is {kind}")
     with _to_its_end(path):
         if delimiter is None:
-            delimiter = _delimiter(open_text(path, ",", HEAD), names)
+            delimiter = _delimiter(open_text(path, ",", _HEAD), names)
         return open_text(path, delimiter, max_bytes), delimiter
 
 
@@ -454,7 +454,7 @@ def text_blocks(path: Path, columns: dict[str, str]) -> Iterator[tuple[pd.DataFr
 
 
 def _types(columns: dict[str, str], coordinates: pa.DataType = pa.float64()) -> dict[str, pa.DataType | None]:  # noqa: B008
-    kinds = {"t": None, "lat": coordinates, "lng": coordinates, "duration": pa.float64(), **dict.fromkeys(NAMED, NAME_TYPE)}
+    kinds = {"t": None, "lat": coordinates, "lng": coordinates, "duration": pa.float64(), **dict.fromkeys(_NAMED, NAME_TYPE)}
     return {columns[c]: kind for c, kind in kinds.items() if c in columns}
 
 

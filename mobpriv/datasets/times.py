@@ -6,7 +6,7 @@ import pandas as pd
 from mobpriv.datasets.wanted import MISSING
 from mobpriv.traces.table import EARLIEST, LATEST
 
-TIME_FORMATS = ("s", "ms", "iso")
+_TIME_FORMATS = ("s", "ms", "iso")
 UNREADABLE, DOUBTFUL = "time not readable", "local time doubled or skipped by a clock change"
 ZONELESS = "time without a zone among times with one"
 DIGITS_CUT = "number whose last digits a spreadsheet cut off"
@@ -150,7 +150,7 @@ def times(
 
     Empty values become NaT and are in no mask.
     """
-    if time is not None and time not in TIME_FORMATS:
+    if time is not None and time not in _TIME_FORMATS:
         raise ValueError(f'time must be "s", "ms" or "iso" (got {time!r})')
     known_zone(zone)
     if isinstance(values.dtype, pd.CategoricalDtype):

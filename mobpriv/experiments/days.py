@@ -26,7 +26,7 @@ from mobpriv.traces.table import (
     within_days,
 )
 
-CENTURY_DAYS = 36_525
+_CENTURY_DAYS = 36_525
 
 
 class Choice(NamedTuple):
@@ -87,8 +87,8 @@ def choose(
     begins: str = "",  # with ``max_users``: only users whose name begins so
 ) -> Choice:
     """Choose the ``days`` most active successive days of a data set (§3.4.3)."""
-    if days > CENTURY_DAYS:
-        raise ValueError(f"days must be at most {CENTURY_DAYS:,}, a century (got {days:,})")
+    if days > _CENTURY_DAYS:
+        raise ValueError(f"days must be at most {_CENTURY_DAYS:,}, a century (got {days:,})")
     data, traces, description = chosen_users(dataset, leave_out, max_users, begins)
     try:
         first = pd.Timestamp(start) if start else most_active_days(traces, days)
@@ -179,7 +179,7 @@ def check_no_trace_parameters(dataset: str, **parameters) -> None:
             )
 
 
-LOCATED_WITHIN_MINUTES = 10.0  # a record of the trace locates a call at most so far from it in time
+_LOCATED_WITHIN_MINUTES = 10.0  # a record of the trace locates a call at most so far from it in time
 
 
 def simulated_calls(
@@ -198,7 +198,7 @@ def simulated_calls(
     for place, call in zip(rngs[::2], rngs[1::2], strict=True):
         cells = place_antennas(traces, antennas, place)
         simulated = calls_from_traces(
-            traces, with_municipalities(cells, towns, join) if towns else cells, call, rate, LOCATED_WITHIN_MINUTES
+            traces, with_municipalities(cells, towns, join) if towns else cells, call, rate, _LOCATED_WITHIN_MINUTES
         )
         left_out = pd.DataFrame(
             [("calls drawn where the user has no record within ten minutes", simulated.left_out, simulated.silent)],

@@ -34,8 +34,8 @@ from mobpriv.visits.statistician import corrected_visitors, mean_error, visitors
 # ------------------------------------------------------------ Draw the sample of §VI-A many times
 # The paper's figures use one sample; we draw ``draws`` samples, so that a figure has a band. Arrays have the sample first:
 # profiles (draws, n, m), rates (draws, …).
-SCENARIOS = ("1", "2.1", "2.2")
-NOISE_LAWS = ("laplace", "geometric")
+_SCENARIOS = ("1", "2.1", "2.2")
+_NOISE_LAWS = ("laplace", "geometric")
 
 
 class SampleSetting(NamedTuple):
@@ -78,7 +78,7 @@ class Samples(NamedTuple):
 
     def period(self, scenario: str) -> np.ndarray:
         """Return the counts of the published period: T2 in scenario 1, the whole day T in the others."""
-        return self.second if one_of("scenario", scenario, SCENARIOS) == "1" else self.day
+        return self.second if one_of("scenario", scenario, _SCENARIOS) == "1" else self.day
 
 
 class Protection(NamedTuple):
@@ -96,7 +96,7 @@ class Protection(NamedTuple):
         """Return the mechanism for one ε; χ is passed to its ``noisy``, because every sample has its own affinity."""
         if not self.counts:
             return RandomisedResponse(float(epsilon))
-        if one_of("law", self.law, NOISE_LAWS) == "geometric":
+        if one_of("law", self.law, _NOISE_LAWS) == "geometric":
             return Geometric(float(epsilon))
         return LaplaceCounts(float(epsilon), rounding=self.rounding, scale=self.scale)
 
@@ -180,7 +180,7 @@ def leaked(samples: Samples, protection: Protection, sanitised: np.ndarray, scen
     * Scenario 1: the true profiles are those of T1, of all users.
     * Scenario 2.2: the leaked users' profiles are attacked, and rates are over these users.
     """
-    one_of("scenario", scenario, SCENARIOS)
+    one_of("scenario", scenario, _SCENARIOS)
     draws, n, m = sanitised.shape
     users, pois = np.broadcast_to(np.arange(n), (draws, n)), np.broadcast_to(np.arange(m), (draws, m))
     if scenario == "2.1":
@@ -195,7 +195,7 @@ def leaked(samples: Samples, protection: Protection, sanitised: np.ndarray, scen
 # ------------------------------------- Choose the days of the dχ samples, from call records or from calls simulated on traces
 # §VI-A has m = 29 POIs "in some region around some big city" and one day. We use every day with enough users, and a sample is of
 # one day, so that no figure depends on a single day.
-LAYOUTS = 5  # random layouts of antennas for calls simulated on traces
+_LAYOUTS = 5  # random layouts of antennas for calls simulated on traces
 
 
 class Layout(NamedTuple):
@@ -240,7 +240,7 @@ def choose_days(
     rate: float = 0.0,
     seed: int = 1,
     leave_out: str = "",
-    layouts: int = LAYOUTS,
+    layouts: int = _LAYOUTS,
 ) -> Days:
     """Choose the days from ``start`` on with ``n`` users or more at ``least`` POIs or more (empty: from the first call on).
 

@@ -140,8 +140,8 @@ def twins(known: np.ndarray) -> np.ndarray:
 # ----------------------------------------------------------------- The adversary's choices in Algorithm 11, over many samples
 # * The worst case over δ, which the paper asks for (§VI-C).
 # * The rate if δ must be chosen without the sample's true profiles.
-HALVINGS = 40
-SEARCH_RANGE = (1e-3, 20.0)  # the range of ε that is searched
+_HALVINGS = 40
+_SEARCH_RANGE = (1e-3, 20.0)  # the range of ε that is searched
 
 
 def perturb_and_leak(
@@ -186,14 +186,14 @@ def chosen_elsewhere(rates: np.ndarray) -> np.ndarray:
 def epsilon_of_error(samples: Samples, protection: Protection, target: float) -> float:
     """Return the ε at which the mean of :func:`mobpriv.experiments.dchi.error` over the samples is ``target``, by bisection.
 
-    ValueError if the target is outside the errors at the ends of ``SEARCH_RANGE``.
+    ValueError if the target is outside the errors at the ends of ``_SEARCH_RANGE``.
     """
     positive("target", target, "of the mean error")
-    low, high = np.log(SEARCH_RANGE)
-    at_ends = error(samples, protection, SEARCH_RANGE).mean(axis=0)
+    low, high = np.log(_SEARCH_RANGE)
+    at_ends = error(samples, protection, _SEARCH_RANGE).mean(axis=0)
     if not at_ends[1] <= target <= at_ends[0]:
         raise ValueError(f"target must be an error that some ε has, {at_ends[1]:.4g} … {at_ends[0]:.4g} (got {target:.4g})")
-    for _ in range(HALVINGS):
+    for _ in range(_HALVINGS):
         middle = (low + high) / 2
         if error(samples, protection, [np.exp(middle)]).mean() > target:
             low = middle

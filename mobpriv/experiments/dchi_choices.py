@@ -76,7 +76,7 @@ def _poi_distances(places: np.ndarray) -> np.ndarray:
     return np.linalg.norm(at[:, :, None] - at[:, None], axis=-1) / 1000
 
 
-def select_user_days(setting: SampleSetting, mask: np.ndarray, least: int | None = None) -> SampleSetting:
+def _select_user_days(setting: SampleSetting, mask: np.ndarray, least: int | None = None) -> SampleSetting:
     """Keep only the user-days of the setting that ``mask`` selects."""
     days = np.repeat(np.arange(len(setting.per_day)), setting.per_day)
     sizes = np.bincount(days[mask], minlength=len(setting.per_day))
@@ -92,13 +92,13 @@ def select_user_days(setting: SampleSetting, mask: np.ndarray, least: int | None
 def stricter(setting: SampleSetting, least: int) -> SampleSetting:
     """Keep only the user-days with visits at ``least`` distinct POIs or more; ``least`` is at least the setting's own."""
     whole("least", least, setting.least)
-    return select_user_days(setting, (setting.first + setting.second > 0).sum(axis=1) >= least, least)
+    return _select_user_days(setting, (setting.first + setting.second > 0).sum(axis=1) >= least, least)
 
 
 def of_day(setting: SampleSetting, day: int) -> SampleSetting:
     """Keep a single day of the setting, in each layout."""
     place = np.arange(len(setting.layouts)) - np.searchsorted(setting.layouts, setting.layouts)
-    return select_user_days(setting, np.repeat(place == whole("day", day, 0, place.max()), setting.per_day))
+    return _select_user_days(setting, np.repeat(place == whole("day", day, 0, place.max()), setting.per_day))
 
 
 def pooled(setting: SampleSetting) -> SampleSetting:
@@ -269,8 +269,8 @@ def _attack_rates(rows: np.ndarray, candidates: np.ndarray, max_candidates: Sequ
 
 # ------------------------------------ Compare mechanisms at equal utility, also against an adversary who knows the rule for χ
 # Does a neighbourhood protect better than all POIs if both have the same mean error?
-MIN_SEARCHED_EPSILON, MAX_SEARCHED_EPSILON = 0.01, 30.0  # the range of ε that is searched
-BISECTION_STEPS = 14
+MIN_SEARCHED_EPSILON, _MAX_SEARCHED_EPSILON = 0.01, 30.0  # the range of ε that is searched
+_BISECTION_STEPS = 14
 
 
 def relative_error(samples: Samples, protection: Protection) -> Callable[[float], float]:
@@ -301,10 +301,10 @@ def epsilon_at(samples: Samples, protection: Protection, share: float) -> float:
     error = relative_error(samples, protection)
     if error(MIN_SEARCHED_EPSILON) <= share:
         return MIN_SEARCHED_EPSILON
-    if error(MAX_SEARCHED_EPSILON) > share:
+    if error(_MAX_SEARCHED_EPSILON) > share:
         return np.inf
-    low, high = np.log(MIN_SEARCHED_EPSILON), np.log(MAX_SEARCHED_EPSILON)
-    for _ in range(BISECTION_STEPS):
+    low, high = np.log(MIN_SEARCHED_EPSILON), np.log(_MAX_SEARCHED_EPSILON)
+    for _ in range(_BISECTION_STEPS):
         middle = (low + high) / 2
         if error(np.exp(middle)) > share:
             low = middle
@@ -339,7 +339,7 @@ def by_support(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 # ---------------- A statistician who debiases the noisy profiles; the paper's statistician uses the raw values (§II-C, §VI-B)
 # For N(b, n) the statistician needs only n_j, the number of users whose χ contains POI j, because all visited POIs of a user are
 # in her χ. Arrays have the sample first; ε and p may be one number, or one per sample.
-WAYS = ("plain", "corrected", "cut", "panel", "as all", "as visited")
+_WAYS = ("plain", "corrected", "cut", "panel", "as all", "as visited")
 
 
 def unbiased_coefficients(epsilon) -> tuple[np.ndarray, np.ndarray]:
@@ -391,7 +391,7 @@ def error_share(
     * ``as all``: like ``corrected``, assuming that χ is all POIs.
     * ``as visited``: assumes that χ is the visited POIs, Σ_i b̃_ij/(1 − p), and needs no knowledge of χ.
     """
-    one_of("way", way, WAYS)
+    one_of("way", way, _WAYS)
     if (
         protection.counts
         and way != "plain"

@@ -38,13 +38,13 @@ from mobpriv.traces.table import rows as records
 
 AP_ROUNDING = 1e-9
 """An AP is known up to rounding. Used as d_m of another channel it is lowered by this share, or (24) might have no solution."""
-SOLVER_ROUNDING = 1e-12
+_SOLVER_ROUNDING = 1e-12
 """A probability below this is 0 up to the solver's rounding."""
-MAX_THRESHOLDS = 1000
+_MAX_THRESHOLDS = 1000
 """Largest number of values of d_m in scenario 3; each needs a linear program of its own and one for every ε."""
 KM = 1000.0  # m
 # columns of the scenarios' rows, in m
-LENGTH_COLUMNS = ("d_m", "privacy", "privacy_bound", "middle", "floor", "as_written", "bayes", "promised", "under_prior")
+_LENGTH_COLUMNS = ("d_m", "privacy", "privacy_bound", "middle", "floor", "as_written", "bayes", "promised", "under_prior")
 
 
 class Setting(NamedTuple):
@@ -76,7 +76,7 @@ def readable(rows: list[dict]) -> pd.DataFrame:
     """Return the rows of a scenario as a table in the reader's units: ε in 1/km, lengths in km."""
     table = pd.DataFrame(rows)
     table["epsilon"] = (KM * table["epsilon"]).round(9)
-    return table.assign(**{name: table[name] / KM for name in LENGTH_COLUMNS if name in table})
+    return table.assign(**{name: table[name] / KM for name in _LENGTH_COLUMNS if name in table})
 
 
 def cost_and_privacy(area: Area, channel) -> dict[str, float]:
@@ -224,10 +224,10 @@ def check_step(step: float, d_max: float) -> None:
     """Refuse a step of d_m (m) that is not positive, or so small that scenario 3 up to ``d_max`` (m) would not end."""
     if not 0 < step < np.inf:
         raise ValueError(f"step must be positive, in m (got {step})")
-    if d_max / step >= MAX_THRESHOLDS + 1:
+    if d_max / step >= _MAX_THRESHOLDS + 1:
         raise ValueError(
             f"a step of {step:g} m makes {d_max / step:,.0f} values of d_m up to d_max = {d_max:,.0f} m, each a linear program "
-            f"for every epsilon: at most {MAX_THRESHOLDS:,} are solved; take a step of at least {d_max / MAX_THRESHOLDS:.2g} m"
+            f"for every epsilon: at most {_MAX_THRESHOLDS:,} are solved; take a step of at least {d_max / _MAX_THRESHOLDS:.2g} m"
         )
 
 
@@ -315,15 +315,15 @@ def scenario_1(area: Area, epsilons) -> list[dict]:
         optimum = area.differential(epsilon)
         d_m = optimum.certificate.distortion * (1 - AP_ROUNDING)
         middle = area.differential(epsilon, largest_ap=False).channel
-        row = result_row(area, "differential", epsilon, d_m, optimum)
+        row = _result_row(area, "differential", epsilon, d_m, optimum)
         bound = optimum.certificate.distortion_bound or area.d_max
         row |= {"middle": area.ap(middle), "privacy_bound": bound, "floor": floor(area, epsilon)}
         row |= {"silence": constant_channel_cost(area.prior), "named": float(area.prior @ optimum.channel[:, likeliest])}
         distortion = area.distortion(d_m)
-        kept = effective_epsilon(np.where(distortion.channel < SOLVER_ROUNDING, 0.0, distortion.channel), area.distances)
-        rows += [row, result_row(area, "distortion", epsilon, d_m, distortion) | {"kept": kept}]
+        kept = effective_epsilon(np.where(distortion.channel < _SOLVER_ROUNDING, 0.0, distortion.channel), area.distances)
+        rows += [row, _result_row(area, "distortion", epsilon, d_m, distortion) | {"kept": kept}]
         optimum = area.joint(d_m, epsilon)
-        rows.append(result_row(area, "joint", epsilon, d_m, optimum))
+        rows.append(_result_row(area, "joint", epsilon, d_m, optimum))
     return rows
 
 
@@ -383,13 +383,13 @@ def scenario_2(area: Area, epsilons, shares) -> list[dict]:
     for epsilon in epsilons:
         optimum = area.differential(epsilon)
         ap = optimum.certificate.distortion
-        rows.append(result_row(area, "differential", epsilon, ap, optimum))
+        rows.append(_result_row(area, "differential", epsilon, ap, optimum))
         for share in shares if ap < d_max * (1 - 1e-6) else ():
             d_m = ap + share * (d_max - ap)
             optimum = area.distortion(d_m)
-            rows.append(result_row(area, "distortion", epsilon, d_m, optimum) | {"share": share})
+            rows.append(_result_row(area, "distortion", epsilon, d_m, optimum) | {"share": share})
             optimum = area.joint(d_m, epsilon)
-            rows.append(result_row(area, "joint", epsilon, d_m, optimum) | {"share": share})
+            rows.append(_result_row(area, "joint", epsilon, d_m, optimum) | {"share": share})
     return rows
 
 
@@ -405,17 +405,17 @@ def scenario_3(area: Area, epsilons, step: float = 500.0) -> list[dict]:
     check_step(step, d_max)
     thresholds = step * np.arange(1, 1 + int(d_max / step))
     distortion_optima = {d_m: area.distortion(d_m) for d_m in thresholds}
-    rows = [result_row(area, "distortion", None, d_m, optimum) for d_m, optimum in distortion_optima.items()]
+    rows = [_result_row(area, "distortion", None, d_m, optimum) for d_m, optimum in distortion_optima.items()]
     for epsilon in epsilons:
         private = area.differential(epsilon)
         plain = area.differential(epsilon, largest_ap=False).channel
-        row = result_row(area, "differential", epsilon, None, private)
+        row = _result_row(area, "differential", epsilon, None, private)
         rows.append(row | {"as_written": area.ap(plain)})
         for d_m in thresholds:
             reused = bool(d_m <= private.certificate.distortion)
             written = area.joint(d_m, epsilon)
             optimum = private if reused else written
-            row = result_row(area, "joint", epsilon, d_m, optimum) | {"reused": reused}
+            row = _result_row(area, "joint", epsilon, d_m, optimum) | {"reused": reused}
             rows.append(row | {"as_written": written.certificate.distortion})
     return rows
 
@@ -487,7 +487,7 @@ def prior_knowledge(area: Area, epsilons, weights, powers=(), places: int = 2) -
     return rows
 
 
-def result_row(area: Area, mechanism: str, epsilon, d_m, optimum: Optimum) -> dict:
+def _result_row(area: Area, mechanism: str, epsilon, d_m, optimum: Optimum) -> dict:
     """Return one row: the thresholds (None if absent), cost, privacy, bayes and the certificate.
 
     * privacy, bayes: expected error in m of the optimal attack (19) and of the Bayes attack (25).

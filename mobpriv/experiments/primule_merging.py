@@ -19,9 +19,9 @@ from mobpriv.mechanisms.icp.tables import in_units
 # --------------------------------------- Run Algorithm 2 literally, line by line, with each of its doubtful lines as a switch
 # :class:`mobpriv.mechanisms.icp.Primule` is the corrected version, and fast. Here the printed version runs in plain
 # steps, for up to a few hundred groups: switching a line shows its effect.
-LINE_17 = ("both", "g2")
-LINE_27 = ("below k", "at most k")
-STUCK = 60  # rounds without a merge after which the run is given up
+_LINE_17 = ("both", "g2")
+_LINE_27 = ("below k", "at most k")
+_STUCK = 60  # rounds without a merge after which the run is given up
 _DECIMALS = 12  # of squared distances: smaller differences count as equal
 
 
@@ -53,8 +53,8 @@ def literal_algorithm_2(
     * ``at_once`` False: merge only the first pair of each round, then recompute the distances.
     * ``ties``: break ties at random; None: like :class:`mobpriv.mechanisms.icp.Primule`.
     """
-    one_of("line_17", line_17, LINE_17)
-    one_of("line_27", line_27, LINE_27)
+    one_of("line_17", line_17, _LINE_17)
+    one_of("line_27", line_27, _LINE_27)
     whole("k", k, 2)
     for name, value in (("own", own), ("at_once", at_once)):
         true_or_false(name, value)
@@ -63,7 +63,7 @@ def literal_algorithm_2(
     least[np.lexsort(at.T[::-1])] = np.arange(len(size))
     alive, unsafe, into = np.ones(len(size), bool), size < k, np.arange(len(size))
     rounds, merges, idle = [], [], 0
-    while unsafe.any() and idle < STUCK:
+    while unsafe.any() and idle < _STUCK:
         before = int(alive.sum())
         pairs, tied = _pairs(size, at, least, alive, unsafe, own, ties)
         rounds.append([len(rounds) + 1, before, int(unsafe.sum()), 0, tied])
@@ -201,8 +201,8 @@ def first_round_ties(integers: np.ndarray, sizes: np.ndarray, k: int) -> Tied:
 # --- Measure the information loss of merging, by PRIMULE and by alternatives, with the distances that §8 leaves for future work
 # Everything is computed per municipality, as in §7, and row by row. ``values`` (n, cells) are the shares of days of all profiles,
 # ``town`` (n,) their municipalities, ``h`` the places of the merged cells.
-CELLS_PER_WEEK = 6  # cells
-WEIGHT = 3  # of the sums over the weeks, relative to single cells, in a distance for the Sociometer
+_CELLS_PER_WEEK = 6  # cells
+_WEIGHT = 3  # of the sums over the weeks, relative to single cells, in a distance for the Sociometer
 
 
 class Grouped(NamedTuple):
@@ -216,7 +216,7 @@ def by_primule(values, town, k: int, h: Sequence[int], distance: str = "euclidea
     return _in_each(values, town, k, h, lambda x, unit: _mitigated(x, x, unit, k, distance))
 
 
-def for_service(values, town, k: int, h: Sequence[int], weight: int = WEIGHT) -> Grouped:
+def for_service(values, town, k: int, h: Sequence[int], weight: int = _WEIGHT) -> Grouped:
     """Group by Algorithm 2 with a distance for the Sociometer (§8: "a distance tailored to the service").
 
     d² is Σ (x_j − y_j)² over the cells, plus ``weight``² times the same over the six sums over weeks, for weekdays and weekends
@@ -224,15 +224,15 @@ def for_service(values, town, k: int, h: Sequence[int], weight: int = WEIGHT) ->
     week of a call. ``h`` must hold whole weeks. Only distances change; the published values are still the means of the cells.
     """
     weight = whole("weight", weight, 1)
-    weeks, part = np.divmod(np.asarray(h), CELLS_PER_WEEK)  # of each cell its week, and its place among the six
-    if sorted(zip(weeks, part, strict=True)) != [(week, j) for week in np.unique(weeks) for j in range(CELLS_PER_WEEK)]:
+    weeks, part = np.divmod(np.asarray(h), _CELLS_PER_WEEK)  # of each cell its week, and its place among the six
+    if sorted(zip(weeks, part, strict=True)) != [(week, j) for week in np.unique(weeks) for j in range(_CELLS_PER_WEEK)]:
         raise ValueError(
-            f"h must hold whole weeks, each of its {CELLS_PER_WEEK} cells once, of which sums are made (got {', '.join(map(str, h))})"
+            f"h must hold whole weeks, each of its {_CELLS_PER_WEEK} cells once, of which sums are made (got {', '.join(map(str, h))})"
         )
 
     def distinct_by_sums(x, unit):
-        sums = np.stack([x[:, part == j].sum(axis=1) for j in range(CELLS_PER_WEEK)], axis=1)
-        return _mitigated(x, np.column_stack([x, weight * sums]), unit * weight * (len(h) // CELLS_PER_WEEK), k, "euclidean")
+        sums = np.stack([x[:, part == j].sum(axis=1) for j in range(_CELLS_PER_WEEK)], axis=1)
+        return _mitigated(x, np.column_stack([x, weight * sums]), unit * weight * (len(h) // _CELLS_PER_WEEK), k, "euclidean")
 
     return _in_each(values, town, k, h, distinct_by_sums)
 

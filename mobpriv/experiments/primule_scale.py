@@ -30,7 +30,7 @@ from mobpriv.metrics.information_loss import mse, one_group, similarity
 # ------------------- Run PRIMULE over all municipalities; §7 runs Algorithm 1 on the profiles of each municipality separately
 # To save memory, a profile stays its key instead of 24 numbers. Its published values are the mean of its group on h and its own
 # values elsewhere.
-TENTHS = 10  # of a share of five days, or of two
+_TENTHS = 10  # of a share of five days, or of two
 _VERSION = 1  # of stored results: raise it if Algorithm 1 or MunicipalityResult changes, so that old files are not reused
 MUNICIPALITY_COLUMNS = ["municipality", "profiles", "distinct", "groups", "rounds", "anonymous", "mse", "bound"]
 
@@ -58,7 +58,7 @@ class AllMunicipalities(NamedTuple):
     @property
     def means(self) -> np.ndarray:
         """The groups' means, (groups, |h|), shares of days."""
-        return self.totals / self.members[:, None] / TENTHS
+        return self.totals / self.members[:, None] / _TENTHS
 
 
 def over_municipalities(
@@ -87,9 +87,9 @@ def over_municipalities(
     def result_of(i: int) -> MunicipalityResult:
         town_keys = keys[rows[i]]
         return (
-            keep(_name(town_keys, words), lambda: of_municipality(town_keys, mechanism))
+            keep(_name(town_keys, words), lambda: _of_municipality(town_keys, mechanism))
             if keep
-            else of_municipality(town_keys, mechanism)
+            else _of_municipality(town_keys, mechanism)
         )
 
     largest_first = sorted(range(len(names)), key=lambda i: -len(rows[i]))
@@ -113,7 +113,7 @@ def _in_order(function: Callable, arguments: list, workers: int) -> Iterator:
             raise
 
 
-def of_municipality(keys: np.ndarray, mechanism: Primule) -> MunicipalityResult:
+def _of_municipality(keys: np.ndarray, mechanism: Primule) -> MunicipalityResult:
     """Run Algorithm 1 on the profiles of one municipality; equal profiles are processed once."""
     h = cell_numbers(mechanism.h)
     distinct_keys, inverse, sizes = np.unique(keys, return_inverse=True, return_counts=True)
@@ -122,10 +122,10 @@ def of_municipality(keys: np.ndarray, mechanism: Primule) -> MunicipalityResult:
     group, totals, members = on_h.inverse, on_h.values * on_h.sizes[:, None], on_h.sizes
     rounds, anonymous = 0, len(keys) >= mechanism.k
     if anonymous:
-        merged = mitigate(on_h.values, on_h.sizes, TENTHS, mechanism.k, mechanism.distance, mechanism.unsafe)
+        merged = mitigate(on_h.values, on_h.sizes, _TENTHS, mechanism.k, mechanism.distance, mechanism.unsafe)
         group, totals, members = merged.group[on_h.inverse], merged.totals, merged.members
         rounds = len(merged.rounds) - 1
-    x, protected = x / TENTHS, totals[group] / members[group, None] / TENTHS
+    x, protected = x / _TENTHS, totals[group] / members[group, None] / _TENTHS
     loss = mse(x, protected, sizes), one_group(x, sizes)
     return MunicipalityResult(group[inverse].astype(np.int32), totals, members, len(on_h.sizes), rounds, anonymous, *loss)
 
@@ -134,7 +134,7 @@ def published_values(profiles: Icps, result: AllMunicipalities, rows=slice(None)
     """Return the published values of these rows, (rows, 24): the groups' means on h, their own values elsewhere."""
     protected = values(profiles["key"].to_numpy()[rows])
     group = result.group[rows]
-    means = result.totals[group] / result.members[group, None] / TENTHS
+    means = result.totals[group] / result.members[group, None] / _TENTHS
     protected[:, result.h] = means
     return protected
 
@@ -202,7 +202,7 @@ def _name(keys, words: str) -> str:
 
 
 def _tenths(keys) -> np.ndarray:
-    return day_counts(keys).astype(np.int64) * (TENTHS // DAYS)
+    return day_counts(keys).astype(np.int64) * (_TENTHS // DAYS)
 
 
 def _towns(profiles) -> tuple[np.ndarray, pd.Index]:
@@ -245,7 +245,7 @@ def _combined(results: list[MunicipalityResult], rows: list[np.ndarray], keys, n
 
 
 # ---------------------------------------------------- Compute what Figures 5 and 6 show, for as many profiles as in the paper
-ALMOST = 0.95  # a similarity above it: "almost identical" (§7.1)
+_ALMOST = 0.95  # a similarity above it: "almost identical" (§7.1)
 _ROWS = 1 << 18  # profiles whose values are in memory together
 
 
@@ -296,4 +296,6 @@ def _almost(profiles: Icps, result: AllMunicipalities) -> np.ndarray:
     """Return for each profile whether its published version is almost identical."""
     keys = profiles["key"].to_numpy()
     parts = (slice(start, start + _ROWS) for start in range(0, len(keys), _ROWS))
-    return np.concatenate([similarity(values(keys[rows]), published_values(profiles, result, rows)) > ALMOST for rows in parts])
+    return np.concatenate(
+        [similarity(values(keys[rows]), published_values(profiles, result, rows)) > _ALMOST for rows in parts]
+    )

@@ -25,7 +25,7 @@ from mobpriv.metrics.classification import confusion_counts, kappa
 # information", and re-clusters private profiles. So its confusion matrices include the Sociometer's own noise (here: the original
 # profiles clustered with other seeds). They do not show the accuracy of its labels (here: against the true roles of a synthetic
 # region).
-SEEDS = 5
+_SEEDS = 5
 MERGED_CLASSES = {"visitor or passing by": ("visitor", "passing by")}  # §7.2: "if we would join visitors and passing by users"
 
 
@@ -99,7 +99,7 @@ def true_roles(profiles: pd.DataFrame, roles: pd.DataFrame) -> Roles:
     return Roles(pd.Categorical(role, list(CATEGORIES)), pd.DataFrame(rows, columns=["rule", "role", "pairs", "users"]))
 
 
-def control(sociometer: Sociometer, values, rng: np.random.Generator, seeds: int = SEEDS, where=None) -> Control:
+def control(sociometer: Sociometer, values, rng: np.random.Generator, seeds: int = _SEEDS, where=None) -> Control:
     """Measure the Sociometer's own noise: cluster the same profiles with ``seeds`` seeds; more seeds start with the same ones.
 
     ``where``: separate prototypes in each municipality, as in :func:`mobpriv.icp.sociometer.labelled`.
@@ -265,7 +265,7 @@ def mean_of_draws(each: Sequence[Estimate]) -> Estimate:
 # --------------- Run the Sociometer with many seeds, to separate the variation between seeds from the variation between users
 # The paper's figures show one run. k-means starts at random profiles, and noise is random. Labels of several repetitions are
 # arrays (draws, n) of places in CATEGORIES, all of the same n profiles.
-UNDEFINED = Estimate(np.nan, np.nan, np.nan, 0)
+_UNDEFINED = Estimate(np.nan, np.nan, np.nan, 0)
 
 
 class Relabelled(NamedTuple):
@@ -371,7 +371,7 @@ def confused(true, predicted, whose) -> pd.DataFrame:
             estimate = (
                 clustered_ratio(hits.sum(axis=0)[present], totals[present], owner[present], bounds=(0, 1))
                 if present.any()
-                else UNDEFINED
+                else _UNDEFINED
             )
             drawn = _of_draws(hits.sum(axis=1), is_true.sum(axis=1))
             rows.append({"true": name, "found": other, **estimate, "least": drawn.low, "largest": drawn.high})
@@ -388,7 +388,7 @@ def f_score(true, predicted, category: str, whose) -> Estimate:
     is_true, is_predicted = true == code, predicted == code
     here = (is_true | is_predicted).any(axis=0)
     if not here.any():
-        return UNDEFINED
+        return _UNDEFINED
     hits, totals = 2 * (is_true & is_predicted).sum(axis=0)[here], (is_true.astype(int) + is_predicted).sum(axis=0)[here]
     return clustered_ratio(hits, totals, owner[here], bounds=(0, 1))
 
@@ -417,4 +417,4 @@ def _checked(true, predicted, whose) -> tuple[np.ndarray, np.ndarray, np.ndarray
 
 
 def _of_draws(hits: np.ndarray, totals: np.ndarray) -> Estimate:
-    return spread(hits[totals > 0] / totals[totals > 0]) if (totals > 0).any() else UNDEFINED
+    return spread(hits[totals > 0] / totals[totals > 0]) if (totals > 0).any() else _UNDEFINED

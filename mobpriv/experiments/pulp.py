@@ -38,11 +38,11 @@ from mobpriv.traces.table import by_user, rows
 NO_MECHANISM = "none"  # instead of a mechanism: no mechanism satisfies the law
 RATIO_TOLERANCE = 0.01  # tolerance, as a share of the ratio asked for (§VI-C1)
 # "most users have the same level" (§VI-C): largest distance to the median, as a share of it. The paper gives no number.
-SAME_LEVEL = 0.1
+_SAME_LEVEL = 0.1
 SLACK = 1e-9  # tolerance for rounding when a model meets its threshold
 # per cent of the users at which a distribution is stored; its ends would be two users' own numbers
-PERCENTILES = tuple(range(5, 100, 5))
-FEWEST_USERS = 5
+_PERCENTILES = tuple(range(5, 100, 5))
+_FEWEST_USERS = 5
 """Least number of real users behind a stored number: the median of one user is her own number, and no person's numbers are shown."""
 
 
@@ -61,7 +61,7 @@ class Law(NamedTuple):
 
 # the paper names three of Figure 9's five pairs: (0.3, 0.5), (0.5, 0.9), (0.9, 0.4); (0.6, 0.7) is from Table I, (0.7, 0.6) our choice
 THRESHOLD_PAIRS = ((0.3, 0.5), (0.5, 0.9), (0.6, 0.7), (0.7, 0.6), (0.9, 0.4))
-THRESHOLDS = ((0.3,), (0.5,), (0.7,), (0.8,), (0.9,))
+_THRESHOLDS = ((0.3,), (0.5,), (0.7,), (0.8,), (0.9,))
 
 PU_RATIO = Law(
     "PU-ratio",
@@ -75,8 +75,8 @@ PU_THLD = Law(
     both_thresholds,
     lambda privacy, utility, p, u: (privacy >= p - SLACK) & (utility >= u - SLACK),
 )
-P_THLD = Law("P-thld", THRESHOLDS, privacy_threshold, lambda privacy, utility, p: privacy >= p - SLACK)
-U_THLD = Law("U-thld", THRESHOLDS, utility_threshold, lambda privacy, utility, u: utility >= u - SLACK)
+P_THLD = Law("P-thld", _THRESHOLDS, privacy_threshold, lambda privacy, utility, p: privacy >= p - SLACK)
+U_THLD = Law("U-thld", _THRESHOLDS, utility_threshold, lambda privacy, utility, u: utility >= u - SLACK)
 CONFIGURATION_LAWS = (PU_RATIO, PU_THLD, P_THLD, U_THLD)
 
 
@@ -111,7 +111,7 @@ def evenly_spaced(users: pd.Index, sample: int) -> pd.Index:
 
 def fewest_users(data: Dataset) -> int:
     """Return the least number of users behind a stored number: :data:`FEWEST_USERS` for real data, 1 for synthetic data."""
-    return 1 if data.synthetic else FEWEST_USERS
+    return 1 if data.synthetic else _FEWEST_USERS
 
 
 def profile_and_fit(
@@ -264,7 +264,7 @@ def _share_near_median(how: str, what: str, o: str, levels: np.ndarray) -> dict[
     """Return the share of users whose level is about the median."""
     middle = np.median(levels)
     with np.errstate(invalid="ignore"):  # two infinite ratios are equal, and infinitely far from a finite one
-        near = (levels == middle) | (np.abs(levels - middle) <= SAME_LEVEL * np.abs(middle))
+        near = (levels == middle) | (np.abs(levels - middle) <= _SAME_LEVEL * np.abs(middle))
     near &= np.isfinite(levels) == np.isfinite(middle)
     return {f"same.{how}.{what}.{o}": estimates.rate(near)}
 
@@ -345,8 +345,8 @@ def _distribution(name: str, values, least: int) -> dict[str, Any]:
     values = np.asarray(values, float)
     if len(values) < max(least, 1):
         return {}
-    places = averaged_percentiles(values, PERCENTILES, least, "inverted_cdf")
-    results = {f"{name}.{q}": x for q, x in zip(PERCENTILES, places, strict=True)}
+    places = averaged_percentiles(values, _PERCENTILES, least, "inverted_cdf")
+    results = {f"{name}.{q}": x for q, x in zip(_PERCENTILES, places, strict=True)}
     return results | {f"median.{name}": estimates.quantile(values, 0.5)}
 
 

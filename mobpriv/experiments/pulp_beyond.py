@@ -28,7 +28,7 @@ from mobpriv.traces.table import Traces, by_user, from_blocks, milliseconds, row
 # The paper's laws treat models as exact. Here the models are refitted to resampled profiles (:func:`bands`), and thresholds are
 # raised by observed shortfalls (:func:`margin`, :func:`with_margin`).
 RESAMPLED = ("repetitions", "errors")
-SETTING_KEYS = ["user", "mechanism", "value"]
+_SETTING_KEYS = ["user", "mechanism", "value"]
 
 
 def resample(profile: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
@@ -36,9 +36,9 @@ def resample(profile: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
 
     A setting that was run once keeps its levels.
     """
-    order = profile.sort_values([*SETTING_KEYS, "repetition"], ignore_index=True)
-    size = order.groupby(SETTING_KEYS)["user"].transform("size").to_numpy()
-    first = np.arange(len(order)) - order.groupby(SETTING_KEYS).cumcount().to_numpy()
+    order = profile.sort_values([*_SETTING_KEYS, "repetition"], ignore_index=True)
+    size = order.groupby(_SETTING_KEYS)["user"].transform("size").to_numpy()
+    first = np.arange(len(order)) - order.groupby(_SETTING_KEYS).cumcount().to_numpy()
     return order.iloc[first + rng.integers(size)].assign(repetition=order["repetition"].to_numpy()).reset_index(drop=True)
 
 
@@ -184,10 +184,10 @@ def personal_margin(law: Law, chosen: pd.DataFrame, errors: pd.DataFrame, times:
 
 # --------------------------- Extend PULP beyond its paper: to an adversary who knows the users' past, and to other mechanisms
 # The adversary of the thesis's chapter 3 knows the first half; PULP profiles and protects the second half.
-RADIUS = tuple(np.geomspace(50, 5000, 9).tolist())  # m; four values a decade, like the paper's other mechanisms
+_RADIUS = tuple(np.geomspace(50, 5000, 9).tolist())  # m; four values a decade, like the paper's other mechanisms
 # m; from a quarter of HMC's default cell to four times it, two values an octave
-CELL = tuple(np.geomspace(200, 3200, 9).tolist())
-TRILATERATION = Sweep(TriLateration(), "radius", RADIUS, rises="privacy")
+_CELL = tuple(np.geomspace(200, 3200, 9).tolist())
+TRILATERATION = Sweep(TriLateration(), "radius", _RADIUS, rises="privacy")
 
 
 @dataclass(frozen=True, eq=False)
@@ -219,7 +219,7 @@ class ConfigurableHMC:
 
 
 def hmc_sweep(known: Traces) -> Sweep:
-    return Sweep(ConfigurableHMC(known), "cell", CELL, rises="privacy")
+    return Sweep(ConfigurableHMC(known), "cell", _CELL, rises="privacy")
 
 
 def second_half(
@@ -346,8 +346,8 @@ def levels_together(original: Traces, published: Traces, metrics: Metrics) -> pd
 # PULP chooses Geo-I's ε on fitted curves so that privacy equals utility. ALP maximises their sum by simulated annealing on noisy
 # measurements. :class:`Response` holds one user's levels at a row of ε in several repetitions. It gives each objective's best ε
 # without model or search. Annealing can be repeated at no cost, as every step draws from these measurements.
-OBJECTIVES = ("ratio", "sum")  # privacy equals utility (PU-ratio with w = 1); largest sum of privacy and utility
-FINE = 2001  # values searched for the best one, evenly spaced in ln ε
+_OBJECTIVES = ("ratio", "sum")  # privacy equals utility (PU-ratio with w = 1); largest sum of privacy and utility
+_FINE = 2001  # values searched for the best one, evenly spaced in ln ε
 
 
 def costs(objective: str, privacy, utility):
@@ -356,7 +356,7 @@ def costs(objective: str, privacy, utility):
     * "sum": (1 − privacy) + (1 − utility), both objectives of §VI-D.
     * "ratio": the distance of privacy's share of the sum from a half, as a share of a half: 0 if the ratio is 1, and at most 1.
     """
-    one_of("objective", objective, OBJECTIVES)
+    one_of("objective", objective, _OBJECTIVES)
     privacy, utility = np.asarray(privacy, float), np.asarray(utility, float)
     if objective == "sum":
         return 2 - np.minimum(privacy, 1) - np.minimum(utility, 1)
@@ -386,7 +386,7 @@ class Response(NamedTuple):
 
     def best(self, objective: str) -> float:
         """Return the value of least mean cost; for the ratio, the crossing of the mean levels if they cross."""
-        fine = np.geomspace(self.values[0], self.values[-1], FINE)
+        fine = np.geomspace(self.values[0], self.values[-1], _FINE)
         privacy, utility = self.means(fine)
         difference = privacy - utility
         crossings = np.flatnonzero(difference[:-1] * difference[1:] <= 0)
@@ -449,6 +449,6 @@ def largest_sum(candidate: Candidate) -> float:
         raise ValueError(
             f"the range of {candidate.mechanism} must be positive, its ends in order (got {candidate.low} to {candidate.high})"
         )
-    fine = np.geomspace(candidate.low, candidate.high, FINE)
+    fine = np.geomspace(candidate.low, candidate.high, _FINE)
     privacy, utility = (m.a * np.arctan(m.b * (np.log(fine) - m.c)) + m.d for m in (candidate.privacy, candidate.utility))
     return float(fine[costs("sum", privacy, utility).argmin()])

@@ -23,13 +23,13 @@ from mobpriv.traces.table import Traces, by_user, from_blocks
 # The paper draws a trace, three places and a map of cells, and prints their counts. Our positions are invented to have these
 # counts. Places are those of §VI-A (200 m, 15 min, matched within 100 m), cells are squares of 300 m.
 EXAMPLE_CELL = 300.0  # m, about as wide as the S2 cells of level 15
-GRID = SquareGrid(EXAMPLE_CELL)
-MINUTE = 60_000  # ms
+_GRID = SquareGrid(EXAMPLE_CELL)
+_MINUTE = 60_000  # ms
 _START = 1_450_000_000_000  # ms
 _NEAR = 0.01, 5.0  # degrees: near the corner of the map; at the equator the rows of cells are exactly aligned
 
 # m east and north of the corner of the map: a place at the top left, one at the top right, one at the bottom right
-PLACES = ((150.0, 1050.0), (1050.0, 1050.0), (1050.0, 150.0))
+_PLACES = ((150.0, 1050.0), (1050.0, 1050.0), (1050.0, 150.0))
 _ON_THE_WAY = (
     ((450.0, 1060.0), (700.0, 1050.0), (810.0, 1040.0)),
     ((1060.0, 750.0), (1040.0, 450.0), (1045.0, 270.0)),
@@ -59,21 +59,21 @@ def figure_1() -> Example:
     cell.
     """
     original, noisy = [], []
-    for place, shift, way, noisy_way in zip(PLACES, _NOISE, _ON_THE_WAY, _NOISY_WAY, strict=True):
+    for place, shift, way, noisy_way in zip(_PLACES, _NOISE, _ON_THE_WAY, _NOISY_WAY, strict=True):
         stop = np.array(place) + np.array(_AROUND)
         original += [*stop.tolist(), *way]
         noisy += [*(stop + shift).tolist(), *noisy_way]
-    corner = PLACES[1][0] - 45.0
-    even_points = [(x, PLACES[1][1]) for x in corner - 90.0 * np.arange(9, -1, -1)]
-    even_points += [(PLACES[1][0], y) for y in corner - 90.0 * np.arange(8)]
+    corner = _PLACES[1][0] - 45.0
+    even_points = [(x, _PLACES[1][1]) for x in corner - 90.0 * np.arange(9, -1, -1)]
+    even_points += [(_PLACES[1][0], y) for y in corner - 90.0 * np.arange(8)]
     return Example(trace(original), {"Geo-I": trace(noisy), "Promesse": trace(even_points)})
 
 
 def levels_with_counts(original: Traces, protected: Traces, matched: str = "protected") -> dict[str, float]:
     """Return both metrics of one user with their parts: counts of POIs and cells, precisions, recalls and levels."""
     pois = poi_privacy(original, protected, matched=matched).iloc[0]
-    cells = area_coverage(original, protected, GRID).iloc[0]
-    before, after = (len(np.unique(GRID.cells(t["lat"].to_numpy(), t["lng"].to_numpy()))) for t in (original, protected))
+    cells = area_coverage(original, protected, _GRID).iloc[0]
+    before, after = (len(np.unique(_GRID.cells(t["lat"].to_numpy(), t["lng"].to_numpy()))) for t in (original, protected))
     return {
         "POIs": float(pois["real"]),
         "POIs, protected": float(pois["found"]),
@@ -91,13 +91,13 @@ def levels_with_counts(original: Traces, protected: Traces, matched: str = "prot
 
 def edge_cases() -> dict[str, tuple[Traces, Traces]]:
     """Return (original, protected): no protection, fractions of Equation (1) or (2) that are 0/0, and privacy below 0."""
-    stop = [tuple(np.array(PLACES[0]) + around) for around in _AROUND]
+    stop = [tuple(np.array(_PLACES[0]) + around) for around in _AROUND]
     way = [(150.0 + 300.0 * i, 1050.0) for i in range(1, 4)]
     far = [(x + 300.0, y - 600.0) for x, y in stop]
     # three places 95 m around one place: 165 m apart, so that they are not merged
     three_pois = []
     for angle in np.radians([90, 210, 330]):
-        x, y = PLACES[0][0] + 95.0 * np.cos(angle), PLACES[0][1] + 95.0 * np.sin(angle)
+        x, y = _PLACES[0][0] + 95.0 * np.cos(angle), _PLACES[0][1] + 95.0 * np.sin(angle)
         three_pois += [*((x + 0.1 * east, y + 0.1 * north) for east, north in _AROUND), way[0]]
     stays, passes = trace([*stop, *way]), trace([stop[0], *way])
     erased = stays.iloc[:0]
@@ -114,7 +114,7 @@ def edge_cases() -> dict[str, tuple[Traces, Traces]]:
 def trace(metres) -> Traces:
     """Return one user's trace through positions in metres east and north of the corner of the map, five minutes apart."""
     metres = np.asarray(metres, float)
-    time = _START + 5 * MINUTE * np.arange(len(metres))
+    time = _START + 5 * _MINUTE * np.arange(len(metres))
     south, west = corner()
     lat = south + metres[:, 1] / metres_per_degree(np.array(south))[1]
     lng = west + metres[:, 0] / metres_per_degree(np.array(south))[0]
@@ -123,13 +123,13 @@ def trace(metres) -> Traces:
 
 def corner() -> tuple[float, float]:
     """Return south and west of the grid cell at the lower left of the map, in degrees."""
-    south, west, *_ = GRID.bounds(GRID.cells(np.array([_NEAR[0]]), np.array([_NEAR[1]])))[0]
+    south, west, *_ = _GRID.bounds(_GRID.cells(np.array([_NEAR[0]]), np.array([_NEAR[1]])))[0]
     return float(south), float(west)
 
 
 def cell_corners(traces: Traces) -> list[tuple[float, float]]:
     """Return the lower left corners of the cells that a trace visits, in metres from the corner of the map."""
-    south, west, *_ = GRID.bounds(np.unique(GRID.cells(traces["lat"].to_numpy(), traces["lng"].to_numpy()))).T
+    south, west, *_ = _GRID.bounds(np.unique(_GRID.cells(traces["lat"].to_numpy(), traces["lng"].to_numpy()))).T
     return _in_metres(south, west)
 
 

@@ -235,7 +235,7 @@ def protected(mechanism, traces: Traces, seeds: Sequence[int]) -> Iterator[Trace
 # * ILL-Attack "learns from individual short past behaviors", AP-Attack compares whole profiles (§5.5.3).
 #
 # Each is ablated separately.
-GROUPS = ("hourOfDay", "nbRecords", "centre", "cells")  # of the features of Table 5.1
+_GROUPS = ("hourOfDay", "nbRecords", "centre", "cells")  # of the features of Table 5.1
 _GROUP_OF = {
     "hourOfDay": "hourOfDay",
     "programHour": "hourOfDay",
@@ -255,12 +255,12 @@ class FeatureSubset(ILLAttack):
     Each node still considers ``max_features`` of the remaining features, at least one.
     """
 
-    groups: tuple[str, ...] = GROUPS
+    groups: tuple[str, ...] = _GROUPS
 
     def __post_init__(self):
         super().__post_init__()
-        if unknown := [group for group in self.groups if group not in GROUPS]:
-            raise ValueError(f"groups must be some of {', '.join(GROUPS)} (got {unknown[0]!r})")
+        if unknown := [group for group in self.groups if group not in _GROUPS]:
+            raise ValueError(f"groups must be some of {', '.join(_GROUPS)} (got {unknown[0]!r})")
         if not set(self.groups) - ({"hourOfDay"} if self.delta >= DAY and self.hour == "mean" else set()):
             raise ValueError(f"groups must hold a feature that sub-traces of {self.delta:g} s have (got {self.groups!r})")
 
@@ -329,14 +329,14 @@ def classifiers(length: str, trees: int = 100, seed: int = 0) -> dict[str, ILLAt
     }
 
 
-def groups_of(length: str) -> tuple[str, ...]:
+def _groups_of(length: str) -> tuple[str, ...]:
     """Return the groups of features for this length: "this feature is limited to sub-traces that are smaller than a day"."""
-    return GROUPS if length == "sessions" else GROUPS[1:]
+    return _GROUPS if length == "sessions" else _GROUPS[1:]
 
 
 def feature_groups(length: str, trees: int = 100, seed: int = 0) -> dict[str, ILLAttack]:
     """Return ILL-Attack without each group of features, and with each group alone."""
-    ill, groups = replace(attacks(length, seed=seed)[0], trees=trees), groups_of(length)
+    ill, groups = replace(attacks(length, seed=seed)[0], trees=trees), _groups_of(length)
     without = {f"without {one}": tuple(other for other in groups if other != one) for one in groups}
     alone = {f"{one} alone": (one,) for one in groups}
     settings = {part.name: getattr(ill, part.name) for part in fields(ill)}

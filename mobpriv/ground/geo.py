@@ -146,7 +146,7 @@ def towards(x, y, sx, sy, dx, dy, metres, d, ground):
 
 
 @numba.njit
-def displaced(lat, lng, east, north):
+def _displaced(lat, lng, east, north):
     """The degrees at (east, north) metres on the ground from a position; :func:`distance` returns hypot(east, north) for them.
 
     The longitude is not wrapped into [-180, 180). Within 1° of a pole the direction "east" turns along the way. There the step
@@ -171,7 +171,7 @@ def displaced(lat, lng, east, north):
 def _move(lat, lng, east, north):
     to_lat, to_lng = np.empty_like(lat), np.empty_like(lng)
     for i in numba.prange(len(lat)):
-        to_lat[i], to_lng[i] = displaced(lat[i], lng[i], east[i], north[i])
+        to_lat[i], to_lng[i] = _displaced(lat[i], lng[i], east[i], north[i])
     return to_lat, to_lng
 
 

@@ -13,7 +13,7 @@ from mobpriv.ground.geo import AUTHORS_RADIUS, check_plane, meridian_arc, metres
 
 _ROW = 1 << 32  # the id of a square cell is row · 2³² + column, both offset to stay positive
 _OFFSET = 1 << 30
-AUTHORS_ORIGIN = (-61.0, -131.0)  # degrees, corner of the grid in the author's program
+_AUTHORS_ORIGIN = (-61.0, -131.0)  # degrees, corner of the grid in the author's program
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ class SquareGrid:
         return metres_per_degree(np.clip(self._latitude(np.asarray(row) + self.shift[0] + 0.5), -89.99, 89.99))[0]
 
     def _mercator_origin(self) -> tuple[float, float]:
-        p = to_plane(np.array([AUTHORS_ORIGIN[0]]), np.array([AUTHORS_ORIGIN[1]]), "mercator")
+        p = to_plane(np.array([_AUTHORS_ORIGIN[0]]), np.array([_AUTHORS_ORIGIN[1]]), "mercator")
         return float(p.x[0]), float(p.y[0])
 
 

@@ -23,15 +23,15 @@ import pandas as pd
 from mobpriv.base.ranges import between, one_of, whole
 
 CATEGORIES = ("resident", "dynamic resident", "commuter", "visitor", "passing by")
-RESIDENT, DYNAMIC, COMMUTER, VISITOR, PASSING = range(5)
-ARCHETYPE_VARIANTS = ("words", "program")
+RESIDENT, _DYNAMIC, _COMMUTER, VISITOR, PASSING = range(5)
+_ARCHETYPE_VARIANTS = ("words", "program")
 WEEK_PARTS, SLOTS = 2, 3  # weekdays and weekend; P1, P2, P3
 CELLS_PER_WEEK = WEEK_PARTS * SLOTS
-WEEKDAYS, WEEKEND, WORKING = 0, 1, 1  # indices of the week parts and of slot P2
-DAYS_OF_PART = np.array([5, 2])
-INTENSITIES = (1.0, 0.5, 0.1)
-VISIT_DAYS = (2,)
-FLAT_CURVE = (1.0, 1.0, 1.0)
+_WEEKDAYS, WEEKEND, _WORKING = 0, 1, 1  # indices of the week parts and of slot P2
+_DAYS_OF_PART = np.array([5, 2])
+_INTENSITIES = (1.0, 0.5, 0.1)
+_VISIT_DAYS = (2,)
+_FLAT_CURVE = (1.0, 1.0, 1.0)
 
 
 class Archetypes(NamedTuple):
@@ -45,9 +45,9 @@ class Archetypes(NamedTuple):
 
 def archetypes(
     variant: str = "words",
-    intensities: Sequence[float] = INTENSITIES,  # shares of the days, in (0, 1]
-    visit_days: Sequence[int] = VISIT_DAYS,  # days in one part of a week, 2 … 5
-    curve: Sequence[float] = FLAT_CURVE,  # P1, P2, P3: relative activity in each slot, in [0, 1]
+    intensities: Sequence[float] = _INTENSITIES,  # shares of the days, in (0, 1]
+    visit_days: Sequence[int] = _VISIT_DAYS,  # days in one part of a week, 2 … 5
+    curve: Sequence[float] = _FLAT_CURVE,  # P1, P2, P3: relative activity in each slot, in [0, 1]
     weeks: int = 4,
 ) -> Archetypes:
     """Build the archetypes of the five classes. A class has several; a centroid gets the label of the nearest archetype.
@@ -79,7 +79,7 @@ def archetypes(
     0.1); so does this variant. The program also moves the first week behind the others, which only changes the week of its
     visitors.
     """
-    one_of("variant", variant, ARCHETYPE_VARIANTS)
+    one_of("variant", variant, _ARCHETYPE_VARIANTS)
     weeks = whole("weeks", weeks, 1, 4, "must be a whole number in 1 … 4")
     if variant == "program" and weeks == 1:
         raise ValueError(
@@ -93,7 +93,7 @@ def archetypes(
     pairs = _words(levels, visit_days, weeks) if variant == "words" else _program(levels, weeks)
     category = np.array([c for c, _ in pairs], np.int8)
     values = np.array([v.ravel() for _, v in pairs], float)
-    values[category <= COMMUTER] *= np.tile(curve, WEEK_PARTS * weeks)
+    values[category <= _COMMUTER] *= np.tile(curve, WEEK_PARTS * weeks)
     # keep the first of equal archetypes, in the order of the categories: this order resolves ties
     first = np.sort(np.unique(np.column_stack([category, values]), axis=0, return_index=True)[1])
     order = first[np.argsort(category[first], kind="stable")]
@@ -102,8 +102,8 @@ def archetypes(
 
 def _words(levels, visit_days, weeks):
     everywhere, working = np.ones((weeks, WEEK_PARTS, SLOTS)), np.zeros((weeks, WEEK_PARTS, SLOTS))
-    working[:, WEEKDAYS, WORKING] = 1
-    pairs = [(c, i * v) for i in levels for c, v in ((RESIDENT, everywhere), (DYNAMIC, 1 - working), (COMMUTER, working))]
+    working[:, _WEEKDAYS, _WORKING] = 1
+    pairs = [(c, i * v) for i in levels for c, v in ((RESIDENT, everywhere), (_DYNAMIC, 1 - working), (_COMMUTER, working))]
     for days in _as_list("visit_days", visit_days):
         whole("visit_days", days, 2, 5, "must be whole numbers in 2 … 5: one day is a passer-by, and a week has five weekdays")
         pairs += [
@@ -118,7 +118,7 @@ def _words(levels, visit_days, weeks):
 def _days(days, weeks, week, part, slots):
     """``days`` days, or all there are, in some slots of one part of one week."""
     values = np.zeros((weeks, WEEK_PARTS, SLOTS))
-    values[week, part, slots] = min(days, DAYS_OF_PART[part]) / DAYS_OF_PART[part]
+    values[week, part, slots] = min(days, _DAYS_OF_PART[part]) / _DAYS_OF_PART[part]
     return values
 
 
@@ -131,8 +131,8 @@ def _program(levels, weeks):
     for i in levels:
         pairs += [
             (RESIDENT, np.full(part.shape, i)),
-            (DYNAMIC, i * part),
-            (COMMUTER, i * (1 - part)),
+            (_DYNAMIC, i * part),
+            (_COMMUTER, i * (1 - part)),
             (VISITOR, i * (1 - part) * first),
         ]
     pairs += [(VISITOR, i * part * first) for i in levels[:-1]]  # the program loses the last line of its list
@@ -151,7 +151,7 @@ def _curve(curve) -> list[float]:
     shares = [
         between("curve", c, 0, 1, "must be a number in [0, 1] for each of P1, P2 and P3") for c in _as_list("curve", curve)
     ]
-    if len(shares) != SLOTS or not shares[WORKING] > 0 or not max(shares[0], shares[2]) > 0:
+    if len(shares) != SLOTS or not shares[_WORKING] > 0 or not max(shares[0], shares[2]) > 0:
         raise ValueError(
             f"curve must be a number for each of P1, P2 and P3, above 0 in P2 and in one more, where a dynamic resident calls (got {curve!r})"
         )

@@ -32,18 +32,18 @@ from mobpriv.calls.table import Calls, Cells
 from mobpriv.traces.table import milliseconds
 
 Icps = pd.DataFrame
-ICP_COLUMNS = ("user", "municipality", "key")
+_ICP_COLUMNS = ("user", "municipality", "key")
 
 WEEKS = 4
 SLOT_STARTS = (0, 8, 19)  # hours at which the slots begin: [00:00, 08:00), [08:00, 19:00), [19:00, 24:00)
-WEEKDAY_DAYS, WEEKEND_DAYS = 5, 2
+_WEEKDAY_DAYS, _WEEKEND_DAYS = 5, 2
 WEEKDAY_SLOTS = np.arange(24).reshape(4, 2, 3)[:, 0].ravel()  # the cells of weekdays
-DAYS = np.tile(np.repeat([WEEKDAY_DAYS, WEEKEND_DAYS], 3), WEEKS)  # days of each cell
+DAYS = np.tile(np.repeat([_WEEKDAY_DAYS, _WEEKEND_DAYS], 3), WEEKS)  # days of each cell
 DAYS.flags.writeable = WEEKDAY_SLOTS.flags.writeable = False
 
 _WEEK = np.array([0, 3, 6, 9, 11, 13])  # first bit of each cell within the 15 bits of a week
 _SHIFTS = (15 * np.arange(WEEKS)[:, None] + _WEEK).ravel()
-_BITS = np.where(DAYS == WEEKDAY_DAYS, 7, 3)
+_BITS = np.where(DAYS == _WEEKDAY_DAYS, 7, 3)
 
 _DAY, _HOUR, _QUARTER = 86_400_000, 3_600_000, 900_000  # ms
 RULES = (  # a record counts under the first rule that it breaks
@@ -187,8 +187,8 @@ class Window:
         of_day, day = number % 3, number // 3
         group, weekday = day // 7 * 3 + of_day, (day + self.weekday) % 7
         one = np.int64(1)
-        weekdays = np.where(weekday < 5, one << (group * WEEKDAY_DAYS + np.minimum(weekday, 4)), 0)
-        weekend = np.where(weekday >= 5, one << (group * WEEKEND_DAYS + np.maximum(weekday - 5, 0)), 0)
+        weekdays = np.where(weekday < 5, one << (group * _WEEKDAY_DAYS + np.minimum(weekday, 4)), 0)
+        weekend = np.where(weekday >= 5, one << (group * _WEEKEND_DAYS + np.maximum(weekday - 5, 0)), 0)
         return weekdays, weekend
 
 

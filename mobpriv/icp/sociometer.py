@@ -30,11 +30,11 @@ from mobpriv.base.sharing import once
 from mobpriv.icp.archetypes import CELLS_PER_WEEK, PASSING, Archetypes, archetypes, categories_of
 from mobpriv.icp.rows import Distinct, distinct, rows_by_group
 
-STARTS = ("random", "k-means++")
-DISTANCES = ("euclidean", "manhattan", "cosine")
-PASSING_BY = ("archetype", "rule")
-DISTANCE_TIE = 1e-9  # distances in [0, 24] that differ by less are ties: only rounding distinguishes them
-RULE_LIMIT = 0.5  # the program's rule: a single active cell with a value below this means passing by
+_STARTS = ("random", "k-means++")
+_DISTANCES = ("euclidean", "manhattan", "cosine")
+_PASSING_BY = ("archetype", "rule")
+_DISTANCE_TIE = 1e-9  # distances in [0, 24] that differ by less are ties: only rounding distinguishes them
+_RULE_LIMIT = 0.5  # the program's rule: a single active cell with a value below this means passing by
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,9 +96,9 @@ class Sociometer:
     def __post_init__(self):
         for name in ("prototypes", "restarts", "iterations"):
             object.__setattr__(self, name, whole(name, getattr(self, name), 1))
-        one_of("start", self.start, STARTS)
-        one_of("distance", self.distance, DISTANCES)
-        one_of("passing", self.passing, PASSING_BY)
+        one_of("start", self.start, _STARTS)
+        one_of("distance", self.distance, _DISTANCES)
+        one_of("passing", self.passing, _PASSING_BY)
         if not isinstance(self.archetypes, Archetypes) or not len(self.archetypes.values):
             raise ValueError(f"archetypes must be what archetypes(…) returns (got {type(self.archetypes).__name__})")
 
@@ -145,21 +145,21 @@ def labelled(sociometer: Sociometer, values, rng: np.random.Generator, where=Non
 def passes_by(values) -> np.ndarray:
     """The program's rule for passers-by: calls in a single cell, on less than half of its days."""
     values = profile_array(values)
-    return ((values != 0).sum(axis=1) == 1) & (values.sum(axis=1) < RULE_LIMIT)
+    return ((values != 0).sum(axis=1) == 1) & (values.sum(axis=1) < _RULE_LIMIT)
 
 
 def nearest_archetype(prototypes: np.ndarray, archetypes: np.ndarray, distance: str = "euclidean") -> np.ndarray:
     """The row of the archetype nearest to each prototype; ties: the first. A profile without calls has cosine 0 with any
     archetype.
     """
-    one_of("distance", distance, DISTANCES)
+    one_of("distance", distance, _DISTANCES)
     if distance == "cosine":
         prototypes, archetypes = _directions(prototypes), _directions(archetypes)
         distances = 1 - prototypes @ archetypes.T
     else:
         power = 1 if distance == "manhattan" else 2
         distances = np.stack([(np.abs(prototypes - a) ** power).sum(axis=1) for a in archetypes], axis=1) ** (1 / power)
-    return (distances <= distances.min(axis=1, keepdims=True) + DISTANCE_TIE).argmax(axis=1)
+    return (distances <= distances.min(axis=1, keepdims=True) + _DISTANCE_TIE).argmax(axis=1)
 
 
 def _directions(x: np.ndarray) -> np.ndarray:
@@ -179,7 +179,7 @@ def profile_array(values, cells: int | None = None) -> np.ndarray:
         raise ValueError(
             f"profiles must have the {cells} cells of the archetypes or of the prototypes (got {array.shape[1]}): archetypes(weeks=…) has those of fewer weeks"
         )
-    wrong = ~((array >= -DISTANCE_TIE) & (array <= 1 + DISTANCE_TIE))  # also rejects NaN
+    wrong = ~((array >= -_DISTANCE_TIE) & (array <= 1 + _DISTANCE_TIE))  # also rejects NaN
     if wrong.any():
         row, cell = (int(i[0]) for i in wrong.nonzero())
         raise ValueError(

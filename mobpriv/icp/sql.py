@@ -16,11 +16,11 @@ from mobpriv.datasets.times import DIGITS_CUT, DOUBTFUL, UNREADABLE, YEAR_1, YEA
 from mobpriv.datasets.wanted import MISSING
 from mobpriv.icp.profiles import END_RULES, RULES, Window
 
-LINE_RULES = tuple(rule for rule in REMEDIES if rule != BLANK)  # rules for lines of a text that are no records
-FORM_RULES = (DIGITS_CUT, UNREADABLE, DOUBTFUL, ZONELESS)  # rules for the form of names and times
-RULE_NAMES = (*LINE_RULES, *RULES[:2], *FORM_RULES, *RULES[2:], *END_RULES)
+_LINE_RULES = tuple(rule for rule in REMEDIES if rule != BLANK)  # rules for lines of a text that are no records
+_FORM_RULES = (DIGITS_CUT, UNREADABLE, DOUBTFUL, ZONELESS)  # rules for the form of names and times
+_RULE_NAMES = (*_LINE_RULES, *RULES[:2], *_FORM_RULES, *RULES[2:], *END_RULES)
 """The rules in the order of their application. The last two omit the end of a call that counts where it began."""
-CODE = {rule: -1 - number for number, rule in enumerate(RULE_NAMES)}  # codes are places below 0
+CODE = {rule: -1 - number for number, rule in enumerate(_RULE_NAMES)}  # codes are places below 0
 _HOUR = 3_600_000  # ms
 _LONGEST = 10**9  # s: 30 years, beyond any window
 _NUMBERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT")

@@ -16,7 +16,7 @@ from scipy.sparse import csr_array
 from mobpriv.attacks.ap import topsoe
 from mobpriv.traces.profiles import HeatMaps
 
-NOT_NEEDED, CONFUSED, REPLACED, UNKNOWN = range(4)
+_NOT_NEEDED, CONFUSED, REPLACED, _UNKNOWN = range(4)
 ALTERATION_OUTCOMES = ("not needed", "confused", "replaced", "not known")
 TARGETS = ("users", "mean", "population")
 ROUNDINGS = ("up", "nearest", "remainder")
@@ -65,7 +65,7 @@ def alter(
     """Apply Algorithm 1 to every row of ``maps``; the parameters are those of :class:`mobpriv.mechanisms.HMC`."""
     d = topsoe(maps, known)
     required = k if target == "users" else 1  # number of other users that must be nearer
-    outcome = np.where(owner < 0, UNKNOWN, np.where(_nearer(d, owner) < required, CONFUSED, NOT_NEEDED))
+    outcome = np.where(owner < 0, _UNKNOWN, np.where(_nearer(d, owner) < required, CONFUSED, _NOT_NEEDED))
     at_risk = np.flatnonzero(outcome == CONFUSED)
     coverage = heat_map_coverage(maps, known)
     chosen = _targets(coverage, d, owner, at_risk, 0 if target == "population" else k)

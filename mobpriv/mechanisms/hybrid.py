@@ -17,7 +17,7 @@ from mobpriv.base.ranges import not_negative
 from mobpriv.traces.sub_traces import check_owners
 from mobpriv.traces.table import Traces, as_traces, by_user
 
-RISK_TOLERANCE = 1e-9  # share of the sum of the weights: risks that differ by less are equal, as .1 + .2 and .3 are
+_RISK_TOLERANCE = 1e-9  # share of the sum of the weights: risks that differ by less are equal, as .1 + .2 and .3 are
 
 
 class ProxyResult(NamedTuple):
@@ -105,7 +105,7 @@ class Hybrid:
         utility = pd.DataFrame(
             {n: self.utility(traces, p).reindex(users) for n, p in zip(names, published, strict=True)}, index=users
         )
-        least_risk = risk.sub(risk.min(axis=1), axis=0).to_numpy(float) <= RISK_TOLERANCE * sum(self.weights)  # L_min, (6.2)
+        least_risk = risk.sub(risk.min(axis=1), axis=0).to_numpy(float) <= _RISK_TOLERANCE * sum(self.weights)  # L_min, (6.2)
         has_trace = np.array([users.isin(p["user"].astype(str).unique()) for p in published]).reshape(len(names), -1).T
         useful = utility.fillna(-np.inf).to_numpy(float)
         best = np.lexsort((-useful, ~has_trace, ~least_risk))[:, 0]  # L*, (6.3); in case of ties the first

@@ -23,7 +23,7 @@ from mobpriv.channels import checks
 from mobpriv.ground.grid import AreaGrid
 from mobpriv.traces.table import TableProblem, Traces, by_user, problem, rows
 
-OUTSIDE = ("leave_out", "nearest")
+_OUTSIDE = ("leave_out", "nearest")
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +57,7 @@ class Obfuscation:
         return bool((self.channel.max(axis=1) < 1).any())
 
     def __post_init__(self):
-        one_of("outside", self.outside, OUTSIDE)
+        one_of("outside", self.outside, _OUTSIDE)
         if not isinstance(self.grid, AreaGrid):
             raise ValueError(f"grid must be an AreaGrid, whose cells are the channel's rows (got {self.grid!r})")
         try:

@@ -19,7 +19,7 @@ from mobpriv.ground.geo import Points, check_plane, to_degrees, to_plane, toward
 from mobpriv.traces.table import Traces, by_user, from_blocks, milliseconds
 
 AT_A_TIME = 1 << 22  # samples
-SIZE_LIMITS = 1_000_000, 100  # points that any walk may publish; points a record, beyond which a larger walk is refused
+_SIZE_LIMITS = 1_000_000, 100  # points that any walk may publish; points a record, beyond which a larger walk is refused
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Promesse:
         p = self._positions(traces, offsets)
         filled = self._filled(p, time, offsets)
         metres = np.r_[np.nan_to_num(filled), 0.0][: len(time)]
-        if metres.sum() / self.alpha > SIZE_LIMITS[0]:
+        if metres.sum() / self.alpha > _SIZE_LIMITS[0]:
             _check_size(self._steps(p, filled, users, offsets))
         pieces = np.r_[0, 1 + np.flatnonzero(np.isnan(filled)), len(time)] if len(time) else offsets
         # initial buffer size: lines between samples are no longer than the walk, except for scale changes along a long step
@@ -118,7 +118,7 @@ class Promesse:
 def _check_size(steps: pd.DataFrame) -> None:
     """Refuse a walk that would publish too many points; for steps that long the number is nearly exact."""
     points, records = steps["points"].sum(), steps["records"].sum()
-    max_points, per_record = SIZE_LIMITS
+    max_points, per_record = _SIZE_LIMITS
     if points > max_points and points > per_record * records:
         user = steps["points"].idxmax()
         largest = steps.loc[user]

@@ -16,7 +16,7 @@ from mobpriv.ground.geo import distance
 from mobpriv.traces.profiles import stays
 from mobpriv.traces.table import Traces, rows
 
-PAIRS_AT_A_TIME = 1 << 20  # pairs of a gap and a set that are compared at a time
+_PAIRS_AT_A_TIME = 1 << 20  # pairs of a gap and a set that are compared at a time
 
 
 class Track(NamedTuple):
@@ -128,7 +128,7 @@ class Gaps:
         fitting = np.flatnonzero(available >= durations.min())
         a, b = track.part(sets.first), track.part(sets.last)
         best = None
-        for block in np.array_split(fitting, 1 + len(fitting) * len(durations) // PAIRS_AT_A_TIME):
+        for block in np.array_split(fitting, 1 + len(fitting) * len(durations) // _PAIRS_AT_A_TIME):
             if not len(block):
                 continue
             path_length = distance(lat0[block, None], lng0[block, None], a.lat, a.lng, self.plane)

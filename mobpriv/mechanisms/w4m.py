@@ -107,7 +107,7 @@ class W4M:
         radius = self._first_radius(traces) if self.radius is None else self.radius
         rounds = 1
         while True:
-            cluster, pivots = greedy_clusters(pairs, self.k, radius, rng.permutation(n))
+            cluster, pivots = _greedy_clusters(pairs, self.k, radius, rng.permutation(n))
             if np.sum(cluster < 0) <= self.trash_max * n:
                 break
             radius, rounds = max(1.5 * radius, 1.0), rounds + 1  # at least 1 m: a radius of 0 would never grow
@@ -213,7 +213,7 @@ class PairDistances:
             self.cost[a, b], self.reach[a, b] = _lstd_of_pairs(self.s, self.offsets, a, b, self.delta, self.cap, limit)
 
 
-def greedy_clusters(pairs: PairDistances, k: int, radius: float, order: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _greedy_clusters(pairs: PairDistances, k: int, radius: float, order: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """One round of the clustering: the cluster of each trace (−1: trash) and the pivots, which are tried in ``order``."""
     n = len(order)
     free, cluster, pivots = np.ones(n, bool), np.full(n, -1), []

@@ -18,7 +18,7 @@ import pandas as pd
 from mobpriv.base.estimates import Estimate, clustered_rate, quantile, rate
 from mobpriv.icp.rows import factorize_places
 
-MEASURES = ("precision", "recall", "f_score")
+_MEASURES = ("precision", "recall", "f_score")
 
 
 def confusion_counts(true, predicted, categories: Sequence[str], where=None, sizes=None) -> np.ndarray:
@@ -77,7 +77,7 @@ def class_scores(true, predicted, categories: Sequence[str], whose=None, level: 
     rows = []
     for i, name in enumerate(categories):
         is_true, is_predicted = t == i, p == i
-        for measure, among in zip(MEASURES, (is_predicted, is_true, is_true | is_predicted), strict=True):
+        for measure, among in zip(_MEASURES, (is_predicted, is_true, is_true | is_predicted), strict=True):
             estimate = _rate((is_true & is_predicted)[among], None if owners is None else owners[among], level)
             if measure == "f_score":
                 estimate = Estimate(*(2 * j / (1 + j) for j in (estimate.value, estimate.low, estimate.high)), estimate.n)

@@ -8,13 +8,13 @@ from mobpriv.ground.grid import SquareGrid
 from mobpriv.metrics.pairs import row_ranges
 from mobpriv.traces.table import Traces, milliseconds
 
-SQUARES = SquareGrid(800.0)  # §4.7.3: "the size of a square region, it is set to 800 meters"
+_SQUARES = SquareGrid(800.0)  # §4.7.3: "the size of a square region, it is set to 800 meters"
 
 
 def area_coverage(
     original: Traces,
     protected: Traces,
-    grid=SQUARES,  # square cells of 800 m; any object with a method cells(lat, lng)
+    grid=_SQUARES,  # square cells of 800 m; any object with a method cells(lat, lng)
     window: float | None = None,  # s; if given, a cell counts per time window, as in Accio's program; None: the thesis
 ) -> pd.DataFrame:
     """Area coverage of Equations (4.10) to (4.13), one row per user, with C(T) the cells that contain a record of T::

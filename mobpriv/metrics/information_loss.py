@@ -13,7 +13,7 @@ import numpy as np
 from mobpriv.base.ranges import one_of
 
 SIMILARITIES = ("inverse", "linear", "exponential")
-WEEK_PARTS = 6  # parts of a week: weekdays and weekend, three slots each
+_WEEK_PARTS = 6  # parts of a week: weekdays and weekend, three slots each
 
 
 class InformationLoss(NamedTuple):
@@ -80,11 +80,11 @@ def same_time(original, protected) -> np.ndarray:
     This is our interpretation of §7.1, "the general behavior of the individual is preserved", which names no measure.
     """
     x, y, _ = _validated(original, protected, None)
-    if x.shape[1] % WEEK_PARTS:
-        raise ValueError(f"profiles must hold whole weeks of {WEEK_PARTS} cells (got {x.shape[1]} cells)")
+    if x.shape[1] % _WEEK_PARTS:
+        raise ValueError(f"profiles must hold whole weeks of {_WEEK_PARTS} cells (got {x.shape[1]} cells)")
     fullest = []
     for values in (x, y):
-        of_part = values.reshape(len(values), -1, WEEK_PARTS).mean(axis=1)
+        of_part = values.reshape(len(values), -1, _WEEK_PARTS).mean(axis=1)
         fullest.append(of_part >= of_part.max(axis=1, keepdims=True) - 1e-9)
     before, after = fullest
     return (before & after).sum(axis=1) / after.sum(axis=1)

@@ -9,7 +9,7 @@ from mobpriv.ground.geo import Points, displacement, metres_per_degree_at, to_pl
 from mobpriv.metrics.pairs import means, row_ranges
 from mobpriv.traces.table import Traces
 
-LEAF = 4  # pieces of the path per leaf of the tree
+_LEAF = 4  # pieces of the path per leaf of the tree
 
 
 def spatial_distortion(
@@ -115,12 +115,12 @@ def _near_together(segment, box):
 def _tree(box):
     """Boxes of a binary tree as a heap: node 1 is the root, nodes 2 i and 2 i + 1 lie in node i; each leaf has LEAF pieces."""
     leaves = 1
-    while leaves * LEAF < len(box):
+    while leaves * _LEAF < len(box):
         leaves *= 2
     tree = np.empty((2 * leaves, 4))
     tree[:, :2], tree[:, 2:] = np.inf, -np.inf
     for i in range(len(box)):
-        _widen(tree[leaves + i // LEAF], box[i])
+        _widen(tree[leaves + i // _LEAF], box[i])
     for node in range(leaves - 1, 0, -1):
         _widen(tree[node], tree[2 * node])
         _widen(tree[node], tree[2 * node + 1])
@@ -162,7 +162,7 @@ def _nearest(p, interpolate, segment, tree, q, k, nearest, ground, stack, bound)
                 stack[top + 1], bound[top + 1] = 2 * node + 1 - farther, min(left, right)
                 top += 2
                 continue
-            for i in range((node - leaves) * LEAF, min((node - leaves + 1) * LEAF, len(segment))):
+            for i in range((node - leaves) * _LEAF, min((node - leaves + 1) * _LEAF, len(segment))):
                 if _to_segment(p, segment[i], interpolate, x, y, sx, sy, False) < best:
                     d = _to_segment(p, segment[i], interpolate, x, y, q.sx[k], q.sy[k], ground)
                     if d < best:

@@ -24,9 +24,9 @@ from mobpriv.mechanisms.visits.choices import common_epsilon, in_table_order
 from mobpriv.visits.affinity import Neighbourhood
 from mobpriv.visits.profiles import as_counts
 
-LARGEST_COUNT = 12  # largest count that is examined; beyond it every ratio repeats
-MAX_POIS = 12  # most POIs for which all 2^m profiles are examined
-LOG_RATIO_TOLERANCE = 1e-12  # tolerance for the log-ratio of two equal laws
+_LARGEST_COUNT = 12  # largest count that is examined; beyond it every ratio repeats
+_MAX_POIS = 12  # most POIs for which all 2^m profiles are examined
+_LOG_RATIO_TOLERANCE = 1e-12  # tolerance for the log-ratio of two equal laws
 
 
 class PrivacyLoss(NamedTuple):
@@ -38,7 +38,7 @@ class PrivacyLoss(NamedTuple):
     published: int
 
 
-def privacy_loss(mechanism, largest: int = LARGEST_COUNT) -> PrivacyLoss:
+def privacy_loss(mechanism, largest: int = _LARGEST_COUNT) -> PrivacyLoss:
     """The smallest ε for which the mechanism is d_{χ,ε}-private, over all outputs of a coordinate and all values at distance 1.
 
     The result is exact: it uses the probability of each output. It examines counts up to ``largest`` and outputs up to twice
@@ -98,12 +98,12 @@ def profile_loss(law, profiles, chi, agreeing: bool = True) -> float:
     with np.errstate(invalid="ignore"):  # NaN if impossible under both
         ratio = np.nan_to_num(np.abs(law[:, None] - law), nan=0.0, posinf=np.inf).max(axis=-1)
     pairs = ~outside if agreeing else np.ones(outside.shape, bool)
-    if (ratio[pairs & (distance == 0)] > LOG_RATIO_TOLERANCE).any():
+    if (ratio[pairs & (distance == 0)] > _LOG_RATIO_TOLERANCE).any():
         return np.inf
     return float((ratio / np.maximum(distance, 1))[pairs].max())
 
 
-def telling_probability(chi: np.ndarray, neighbours_chi: np.ndarray, k, kept, erased) -> np.ndarray:
+def _telling_probability(chi: np.ndarray, neighbours_chi: np.ndarray, k, kept, erased) -> np.ndarray:
     """Probability that a profile b publishes an output that its neighbour b' cannot publish.
 
     b' differs from b at POI ``k``; ``chi`` and ``neighbours_chi`` are the χ of both, shape (…, m). ``kept`` and ``erased`` are
@@ -135,16 +135,16 @@ def counterexamples(mechanism) -> pd.DataFrame:
     """
     m = len(_neighbourhood(mechanism).affinity)
     kept, erased = _zero_probabilities(mechanism, common_epsilon(mechanism))
-    if m > MAX_POIS:
+    if m > _MAX_POIS:
         raise ValueError(
-            f"all profiles are examined for at most {MAX_POIS} POIs (got {m}): count_telling examines those of a table"
+            f"all profiles are examined for at most {_MAX_POIS} POIs (got {m}): count_telling examines those of a table"
         )
     b = _every_profile(m)
     chi = mechanism.chi.masks(b)
     rows = []
     for k in range(m):
         neighbour = np.arange(1 << m) ^ (1 << (m - 1 - k))
-        probability = telling_probability(chi, chi[neighbour], k, kept, erased)
+        probability = _telling_probability(chi, chi[neighbour], k, kept, erased)
         for i in np.flatnonzero(probability > 0):
             perturbed = b[i].copy()
             flippable = np.flatnonzero(chi[i] & ~chi[neighbour[i]] & (np.arange(m) != k))
@@ -174,7 +174,7 @@ def count_telling(mechanism, profiles: pd.DataFrame) -> pd.DataFrame:
     for k in range(b.shape[1]):
         neighbour = b.copy()
         neighbour[:, k] ^= True
-        probability = telling_probability(chi, mechanism.chi.masks(neighbour), k, kept, erased)
+        probability = _telling_probability(chi, mechanism.chi.masks(neighbour), k, kept, erased)
         if not _on_booleans(mechanism):
             probability = np.where(c[:, k] > 1, 0.0, probability)
         neighbours += probability > 0
@@ -207,7 +207,7 @@ def _is_everything(chi: Neighbourhood) -> bool:
     if n >= m:
         return True
     smallest = replace(chi, n=n)
-    if m <= MAX_POIS:
+    if m <= _MAX_POIS:
         return bool(smallest.masks(_every_profile(m)).all())
     single = np.eye(m, dtype=bool)
     if not (smallest.masks(single).all() and smallest.masks(~single).all()):
@@ -215,7 +215,7 @@ def _is_everything(chi: Neighbourhood) -> bool:
     if (chi.affinity == chi.affinity[0, 0]).all() and chi.ties == "all":
         return True
     raise ValueError(
-        f"whether N(b, {n}) is ever less than all {m} POIs is examined for at most {MAX_POIS}: choose another affinity"
+        f"whether N(b, {n}) is ever less than all {m} POIs is examined for at most {_MAX_POIS}: choose another affinity"
     )
 
 

@@ -17,11 +17,11 @@ from mobpriv.plot.style import CRISP, PANEL, WIDEST_PANEL, panels
 
 _MARKERS = "osD^v<>Pp*hX"
 _BAR_STEPS = 40  # steps of a colour bar; from 50 on matplotlib rasterises it, and its colours would not follow a dark page
-MAPS_ACROSS = 2  # small maps per row of a panel
-COARSE = 1 / 200  # smallest visible part, as a share of a small map's side
-NO_NUMBER_HATCH = "/////"  # hatching of an area without a number, which differs from an area with 0
-LOG_MARGIN = 1.15  # factor by which a logarithmic axis extends beyond its ends
-SEAM = 0.4  # gap between two parts of a stacked bar, in per cent of the axis
+_MAPS_ACROSS = 2  # small maps per row of a panel
+_COARSE = 1 / 200  # smallest visible part, as a share of a small map's side
+_NO_NUMBER_HATCH = "/////"  # hatching of an area without a number, which differs from an area with 0
+_LOG_MARGIN = 1.15  # factor by which a logarithmic axis extends beyond its ends
+_SEAM = 0.4  # gap between two parts of a stacked bar, in per cent of the axis
 
 
 def _axis(axis, height: float | None = None):
@@ -132,7 +132,7 @@ def stacked(table: pd.DataFrame, by: str, within: str, axis=None, marks: dict[st
     for kind in kinds:
         look = (marks or {}).get(kind) or mark(kind)
         width = 100 * share[kind].to_numpy()
-        axis.barh(range(len(groups)), np.maximum(width - SEAM, width / 2), left=left, color=look.colour, height=0.7)
+        axis.barh(range(len(groups)), np.maximum(width - _SEAM, width / 2), left=left, color=look.colour, height=0.7)
         left += width
     axis.set(yticks=range(len(groups)), yticklabels=groups, xlim=(0, 100), xlabel="users (%)", title=title)
     axis.invert_yaxis()
@@ -326,7 +326,7 @@ def percentiles(
         axis.xaxis.set_minor_formatter(lambda *_: "")
     if ends:
         margin = 0.02 * (ends[1] - ends[0])  # margin, so that a curve along an end is not cut
-        axis.set_xlim(*(ends[0] / LOG_MARGIN, ends[1] * LOG_MARGIN) if log else (ends[0] - margin, ends[1] + margin))
+        axis.set_xlim(*(ends[0] / _LOG_MARGIN, ends[1] * _LOG_MARGIN) if log else (ends[0] - margin, ends[1] + margin))
     axis.set(ylim=(0, 102), xlabel=xlabel, ylabel=ylabel, title=title)
     return axis
 
@@ -372,31 +372,31 @@ def area_maps(shapes, values: dict[tuple[str, str], np.ndarray], label: str = "s
     """
     names, columns = (list(dict.fromkeys(name[side] for name in values)) for side in (0, 1))
     rings, area_of, wide, high = _outlines(shapes)
-    across, down, rows = 1.06 * wide, high + 0.16, -(-len(names) // MAPS_ACROSS)
+    across, down, rows = 1.06 * wide, high + 0.16, -(-len(names) // _MAPS_ACROSS)
     cmap = LinearSegmentedColormap.from_list("areas", [(0, to_rgba(BLUE, 0.02)), (1, to_rgba(BLUE, 1))])
     norm = PowerNorm(0.5, 0, 1)
     missing = not all(np.isfinite(np.asarray(share, float)[area_of]).all() for share in values.values())
     foot = 0.22 if missing else 0.0
-    size = (PANEL[0], 0.9 + (PANEL[0] - 0.1) * (rows * down + foot) / (MAPS_ACROSS * across))
+    size = (PANEL[0], 0.9 + (PANEL[0] - 0.1) * (rows * down + foot) / (_MAPS_ACROSS * across))
     axes = panels(len(columns), size)
     for axis, column in zip(axes, columns, strict=True):
         for i, name in enumerate(names):
-            corner = np.array([i % MAPS_ACROSS * across, -(i // MAPS_ACROSS) * down])
+            corner = np.array([i % _MAPS_ACROSS * across, -(i // _MAPS_ACROSS) * down])
             area_shares = np.asarray(values[name, column], float)[area_of]
             known = np.isfinite(area_shares)
             placed = np.array([ring + corner for ring in rings], dtype=object)
             look = {"edgecolors": FAINT, "linewidths": 0.2}
             axis.add_collection(PolyCollection(list(placed[known]), facecolors=cmap(norm(area_shares[known])), **look))
             if not known.all():
-                axis.add_collection(PolyCollection(list(placed[~known]), facecolors="none", hatch=NO_NUMBER_HATCH, **look))
+                axis.add_collection(PolyCollection(list(placed[~known]), facecolors="none", hatch=_NO_NUMBER_HATCH, **look))
             axis.text(corner[0] + wide / 2, corner[1] + high + 0.02, name, ha="center", va="bottom", fontsize=8)
         bottom = high - rows * down
         if missing:
             axis.add_patch(
-                Rectangle((0, bottom), 0.16, 0.1, facecolor="none", edgecolor=FAINT, linewidth=0.4, hatch=NO_NUMBER_HATCH)
+                Rectangle((0, bottom), 0.16, 0.1, facecolor="none", edgecolor=FAINT, linewidth=0.4, hatch=_NO_NUMBER_HATCH)
             )
             axis.text(0.2, bottom + 0.05, "no number", va="center", fontsize=8)
-        axis.set(xlim=(-0.03, MAPS_ACROSS * across), ylim=(bottom - 0.04, high + 0.12), aspect="equal", title=column)
+        axis.set(xlim=(-0.03, _MAPS_ACROSS * across), ylim=(bottom - 0.04, high + 0.12), aspect="equal", title=column)
         axis.set_axis_off()
         colours = ScalarMappable(norm, cmap.resampled(_BAR_STEPS))
         bar = axis.figure.colorbar(colours, ax=axis, location="bottom", shrink=0.9, aspect=25, pad=0.01)
@@ -414,7 +414,7 @@ def _outlines(shapes) -> tuple[list[np.ndarray], np.ndarray, float, float]:
     side = max((east - west) * squeeze, north - south)
     plane = shapely.transform(np.asarray(shapes, object), lambda xy: (xy - [west, south]) * [squeeze / side, 1 / side])
     parts, area_of = _coarse(plane)
-    seen = np.ptp(shapely.bounds(parts).reshape(-1, 2, 2), axis=1).max(axis=1) > COARSE  # the bounds of empty parts are NaN
+    seen = np.ptp(shapely.bounds(parts).reshape(-1, 2, 2), axis=1).max(axis=1) > _COARSE  # the bounds of empty parts are NaN
     rings = [shapely.get_coordinates(ring) for ring in shapely.get_exterior_ring(parts[seen])]
     return rings, area_of[seen], (east - west) * squeeze / side, (north - south) / side
 
@@ -427,10 +427,10 @@ def _coarse(plane: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """
     present = np.flatnonzero(~(shapely.is_missing(plane) | shapely.is_empty(plane)))
     if shapely.coverage_is_valid(plane[present]):
-        parts, area_of = shapely.get_parts(shapely.coverage_simplify(plane[present], COARSE), return_index=True)
+        parts, area_of = shapely.get_parts(shapely.coverage_simplify(plane[present], _COARSE), return_index=True)
         return parts, present[area_of]
     parts, area_of = shapely.get_parts(plane, return_index=True)
-    return shapely.simplify(parts, COARSE, preserve_topology=False), area_of
+    return shapely.simplify(parts, _COARSE, preserve_topology=False), area_of
 
 
 def channel_map(grid, row: np.ndarray, secret: int, observables=None, axis=None, title: str = "", least: float = 1e-4):

@@ -13,7 +13,7 @@ from typing import Any
 from mobpriv.plot.palette import Mark
 from mobpriv.plot.picture import Picture, axes_of, caption_html, legend_html, share_limits, show
 
-MOST_POSITIONS = 4  # most positions of a switch that the stylesheet supports
+_MOST_POSITIONS = 4  # most positions of a switch that the stylesheet supports
 
 
 class Instrument:
@@ -107,9 +107,9 @@ def turned(
             f"a knob has two settings or more, one of them marked (got {', '.join(drawn) or 'none'}; marked {marked!r})"
         )
     positions = list(drawn[marked])
-    if any(list(views) != positions for views in drawn.values()) or (switch and not 2 <= len(positions) <= MOST_POSITIONS):
+    if any(list(views) != positions for views in drawn.values()) or (switch and not 2 <= len(positions) <= _MOST_POSITIONS):
         raise ValueError(
-            f"a switch has two to {MOST_POSITIONS} positions, the same at each setting (got {'; '.join(', '.join(v) for v in drawn.values())})"
+            f"a switch has two to {_MOST_POSITIONS} positions, the same at each setting (got {'; '.join(', '.join(v) for v in drawn.values())})"
         )
     axes = [axes_of(view[0]) for views in drawn.values() for view in views.values()]
     if len({len(panels) for panels in axes}) > 1:

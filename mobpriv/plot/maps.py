@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-WIDTH = 720  # width of the picture in its units
+_WIDTH = 720  # width of the picture in its units
 _TICKS = 5  # most shades in a layer's legend
 _FEW, _MANY = (
     np.array([0.55, 0.66, 0.80]),
@@ -178,7 +178,7 @@ def _html(content: dict, still: str, legend: str = ""):
     )
 
 
-LEAST_PROBABILITY = 1e-4  # probabilities on a channel's map are rounded to four digits
+_LEAST_PROBABILITY = 1e-4  # probabilities on a channel's map are rounded to four digits
 _STEPS = 13  # shades of a channel's map, from LEAST_PROBABILITY to 1 in equal factors
 
 
@@ -196,14 +196,14 @@ def channel_map(grid, channel, label: str, secret: int = 0, observables=None, la
     channel = np.asarray(channel, float)
     all_cells = np.arange(grid.size)
     observables = all_cells if observables is None else np.asarray(observables)
-    parts = np.rint(channel / LEAST_PROBABILITY).astype(int)
+    parts = np.rint(channel / _LEAST_PROBABILITY).astype(int)
     used = parts.any(axis=0)
     row = np.zeros(grid.size)
     np.add.at(row, observables, channel[secret])
-    palette = shades(LEAST_PROBABILITY ** np.linspace(1, 0, _STEPS))
-    place = np.log(np.maximum(row, LEAST_PROBABILITY / 2) / LEAST_PROBABILITY) / np.log(1 / LEAST_PROBABILITY)
+    palette = shades(_LEAST_PROBABILITY ** np.linspace(1, 0, _STEPS))
+    place = np.log(np.maximum(row, _LEAST_PROBABILITY / 2) / _LEAST_PROBABILITY) / np.log(1 / _LEAST_PROBABILITY)
     colours = [
-        palette[round(x * (_STEPS - 1))] if p >= LEAST_PROBABILITY / 2 else "none"
+        palette[round(x * (_STEPS - 1))] if p >= _LEAST_PROBABILITY / 2 else "none"
         for x, p in zip(place.clip(0, 1), row, strict=True)
     ]
     area = cells(grid, all_cells, colours)
@@ -234,7 +234,7 @@ _CHOSEN = "#cc79a7"  # the outline of the secret cell
 
 def _legend(palette: list[str]) -> str:
     """Legend of five shades with their probabilities, and of the outline."""
-    places = [(0, f"{LEAST_PROBABILITY:.4f}"), (3, "0.001"), (6, "0.01"), (9, "0.1"), (12, "1")]
+    places = [(0, f"{_LEAST_PROBABILITY:.4f}"), (3, "0.001"), (6, "0.01"), (9, "0.1"), (12, "1")]
     swatches = "".join(f'<span><i style="background:{palette[i]}"></i>{text}</span>' for i, text in places)
     chosen = f'<span><i style="background:none;border:3px solid {_CHOSEN}"></i>secret cell s</span>'
     return f'<p class="legend">p(o|s): {swatches}{chosen}</p><p class="chosen" aria-live="polite"></p>'
@@ -248,7 +248,7 @@ def picture(layers: list[Layer], label: str) -> str:
     )
     (west, south), (east, north) = points.min(0), points.max(0)
     squeeze = np.cos(np.radians((south + north) / 2))
-    scale = WIDTH / max((east - west) * squeeze, 1e-9)
+    scale = _WIDTH / max((east - west) * squeeze, 1e-9)
     height = max((north - south) * scale, 1)
 
     def at(point) -> str:
@@ -256,7 +256,7 @@ def picture(layers: list[Layer], label: str) -> str:
 
     shapes = [_shape(feature, at) for layer in layers for feature in layer.features["features"]]
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="-4 -4 {WIDTH + 8} {height + 8:.0f}" role="img" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="-4 -4 {_WIDTH + 8} {height + 8:.0f}" role="img" '
         f'aria-label="{html.escape(label)}">{"".join(shapes)}</svg>'
     )
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-INK, FAINT, PAPER = "#1a1a1b", "#8a8a8b", "#fefeff"  # their odd last digit distinguishes them from colours of data
+INK, FAINT, _PAPER = "#1a1a1b", "#8a8a8b", "#fefeff"  # their odd last digit distinguishes them from colours of data
 BLUE, ORANGE, GREEN, PINK = "#0072b2", "#d55e00", "#009e73", "#cc79a7"
 
 
@@ -43,7 +43,7 @@ _OTHERS = [Mark(colour, marker) for marker in "PX*" for colour in (BLUE, ORANGE,
 DARK = {
     INK: "#e6e6e6",
     FAINT: "#8d8d8d",
-    PAPER: "#121212",
+    _PAPER: "#121212",
     BLUE: "#56b4e9",
     ORANGE: "#ff9248",
     GREEN: "#3ddbab",

@@ -28,10 +28,10 @@ from mobpriv.base.numbers import shown
 from mobpriv.plot.palette import DARK, Mark
 from mobpriv.plot.style import CRISP, SIDE_BY_SIDE
 
-PAPER = (7.2, 8.3)  # inches available on a printed sheet for the panels, within the margins and above a caption
-SMALLEST_SCALE = 0.75  # smallest scale in print: lettering of 8 points becomes 6
-PLAIN = (1e-4, 1e6)  # range of axes without powers of ten
-LARGEST_SHIFT = 12  # points: largest shift of a name from the end of its line at which it is still recognisable
+_PAPER = (7.2, 8.3)  # inches available on a printed sheet for the panels, within the margins and above a caption
+_SMALLEST_SCALE = 0.75  # smallest scale in print: lettering of 8 points becomes 6
+_PLAIN = (1e-4, 1e6)  # range of axes without powers of ten
+_LARGEST_SHIFT = 12  # points: largest shift of a name from the end of its line at which it is still recognisable
 _DPI = 150  # resolution of a PNG
 _LINES = ("-", "--", ":")  # markers that are lines
 _NAMESPACES = 'xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"'
@@ -71,7 +71,7 @@ class Picture:
     def panels_html(self, key: str = "") -> str:
         """The panels alone. ``key`` is a prefix of their ids that must be unique on the page."""
         key = key or f"p{zlib.crc32(''.join(self.svgs).encode()):08x}"
-        panels = "".join(f"<div>{unique_ids(themed(svg), f'{key}-{i}')}</div>" for i, svg in enumerate(self.svgs))
+        panels = "".join(f"<div>{_unique_ids(themed(svg), f'{key}-{i}')}</div>" for i, svg in enumerate(self.svgs))
         widest = max(figure.get_size_inches()[0] for figure in self._figures)
         return _panels(panels, self.alt, f"--widest: {72 * widest:.0f}px; --rows: {self.on_paper.rows}")
 
@@ -93,10 +93,10 @@ class OnPaper(NamedTuple):
             return cls(1, 1)
 
         def scale(across: int) -> float:
-            return min(PAPER[0] / across / wide, PAPER[1] / -(-panels // across) / high)
+            return min(_PAPER[0] / across / wide, _PAPER[1] / -(-panels // across) / high)
 
         best = max((2, 3) if panels > 4 else (2,), key=scale)
-        if panels > 4 and scale(best) < SMALLEST_SCALE:
+        if panels > 4 and scale(best) < _SMALLEST_SCALE:
             return cls(2, 1, True)
         return cls(best, -(-panels // best))
 
@@ -128,7 +128,7 @@ def show(panels, caption: str, alt: str, number: str = "", legend: dict[str, Mar
         _fitted_title(axis)
     labels = [_end_labels(axis) for axis in panels]
     # where lines end at the same point their names would overlap: the legend names them
-    if not any(name in (legend or {}) and abs(moved) > LARGEST_SHIFT for ends in labels for *_, name, _, moved in ends):
+    if not any(name in (legend or {}) and abs(moved) > _LARGEST_SHIFT for ends in labels for *_, name, _, moved in ends):
         for axis, ends in zip(panels, labels, strict=True):
             _label_ends(axis, ends)
     return Picture([axis.figure for axis in panels], caption, alt, number, legend)
@@ -197,7 +197,7 @@ def _plain_powers(axis) -> None:
     for x_or_y, limits in ((axis.xaxis, axis.get_xlim()), (axis.yaxis, axis.get_ylim())):
         if x_or_y.get_scale() != "log" or not isinstance(x_or_y.get_major_formatter(), LogFormatter):
             continue
-        if min(limits) < PLAIN[0] or max(limits) > PLAIN[1]:
+        if min(limits) < _PLAIN[0] or max(limits) > _PLAIN[1]:
             continue
         if max(limits) < 100 * min(limits):
             x_or_y.set_major_locator(LogLocator(subs=(1, 2, 5)))
@@ -366,7 +366,7 @@ def themed(svg: str) -> str:
     return svg.strip()
 
 
-def unique_ids(svg: str, key: str) -> str:
+def _unique_ids(svg: str, key: str) -> str:
     """Prefix the SVG's ids with ``key`` and drop unused ones, because a page has several drawings."""
     used = set(re.findall(r"url\(#([^)]+)\)", svg)) | set(re.findall(r'href="#([^"]+)"', svg))
     svg = re.sub(r' id="([^"]*)"', lambda match: f' id="{key}-{match[1]}"' if match[1] in used else "", svg)

@@ -11,7 +11,7 @@ CRISP = "crisp"  # id of drawings in adjoining steps, rendered without seams
 SINGLE = (WIDEST_PANEL, 2.9)  # a figure of one panel
 PANEL = (3.5, 2.8)  # one of several
 
-STYLE = {
+_STYLE = {
     "figure.figsize": SINGLE,
     "figure.dpi": 100,
     "figure.constrained_layout.use": True,
@@ -51,7 +51,7 @@ def panels(count: int = 1, size: tuple[float, float] | None = None) -> list:
     ``size``: width and height in inches; the width is at most ``WIDEST_PANEL``, for several at most ``SIDE_BY_SIDE``. The style stays
     active for later drawing. For common limits use ``same`` of :func:`mobpriv.plot.show`.
     """
-    mpl.rcParams.update(STYLE)
+    mpl.rcParams.update(_STYLE)
     wide, high = size or (SINGLE if count == 1 else PANEL)
     axes = []
     for _ in range(count):

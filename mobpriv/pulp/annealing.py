@@ -21,15 +21,15 @@ from mobpriv.pulp.profiler import Sweep
 from mobpriv.pulp.users import each_user, noise
 from mobpriv.traces.table import Traces, by_user
 
-GOALS = ("minimise", "maximise", "at most", "at least", "equal")
-HOTTEST, COLDEST, COOLING = 1.0, 1e-5, 0.9
-WINDOW = 0.5  # share of the values among which a neighbour is drawn
+_GOALS = ("minimise", "maximise", "at most", "at least", "equal")
+_HOTTEST, _COLDEST, _COOLING = 1.0, 1e-5, 0.9
+_WINDOW = 0.5  # share of the values among which a neighbour is drawn
 
 # the values of the SRDS 2016 experiments; for Promesse without 0, which is no protection
-GEO_I_VALUES = tuple(np.unique(np.round(np.r_[np.arange(10, 1001) * 1e-3, np.arange(100, 1001) * 1e-5], 5)).tolist())
-PROMESSE_VALUES = tuple(range(50, 501))
-ALP_GEO_I = Sweep(GeoI(), "epsilon", GEO_I_VALUES, rises="utility")
-ALP_PROMESSE = Sweep(Promesse(), "alpha", PROMESSE_VALUES, rises="privacy")
+_GEO_I_VALUES = tuple(np.unique(np.round(np.r_[np.arange(10, 1001) * 1e-3, np.arange(100, 1001) * 1e-5], 5)).tolist())
+_PROMESSE_VALUES = tuple(range(50, 501))
+ALP_GEO_I = Sweep(GeoI(), "epsilon", _GEO_I_VALUES, rises="utility")
+ALP_PROMESSE = Sweep(Promesse(), "alpha", _PROMESSE_VALUES, rises="privacy")
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Objective:
     bound: float = 1.0
 
     def __post_init__(self):
-        one_of("goal", self.goal, GOALS)
+        one_of("goal", self.goal, _GOALS)
         positive("bound", self.bound)
 
     def cost(self, m: float) -> float:
@@ -82,11 +82,11 @@ def anneal(cost: Callable[[int], float], size: int, scale: float, rng: np.random
     * The search ends early at cost 0. The result is the place of least cost seen, in case of ties the first.
     """
     whole("size", size, 1)
-    half_window = max(1, int(WINDOW * size) // 2)  # an odd window: equally many places on both sides
+    half_window = max(1, int(_WINDOW * size) // 2)  # an odd window: equally many places on both sides
     place = int(rng.integers(size))
     current_cost = cost(place)
-    best, best_cost, evaluations, worse, temperature = place, current_cost, 1, 0, HOTTEST
-    while temperature >= COLDEST and best_cost > 0 and size > 1:
+    best, best_cost, evaluations, worse, temperature = place, current_cost, 1, 0, _HOTTEST
+    while temperature >= _COLDEST and best_cost > 0 and size > 1:
         neighbours = [i for i in range(max(0, place - half_window), min(size, place + half_window + 1)) if i != place]
         neighbour = neighbours[rng.integers(len(neighbours))]
         neighbour_cost = cost(neighbour)
@@ -98,11 +98,11 @@ def anneal(cost: Callable[[int], float], size: int, scale: float, rng: np.random
         ):
             worse += neighbour_cost > current_cost
             place, current_cost = neighbour, neighbour_cost
-        temperature *= COOLING
+        temperature *= _COOLING
     return Annealed(best, best_cost, evaluations, worse)
 
 
-ALP_COLUMNS = ["user", "mechanism", "parameter", "value", "cost", "evaluations", "worse", "protections", "reason"]
+_ALP_COLUMNS = ["user", "mechanism", "parameter", "value", "cost", "evaluations", "worse", "protections", "reason"]
 
 
 def alp(
@@ -150,7 +150,7 @@ def alp(
         workers,
         keep,
     )
-    return pd.DataFrame(rows, columns=ALP_COLUMNS).astype(
+    return pd.DataFrame(rows, columns=_ALP_COLUMNS).astype(
         {"value": float, "cost": float, "evaluations": int, "worse": int, "protections": int}
     )
 

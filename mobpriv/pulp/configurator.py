@@ -25,8 +25,8 @@ from scipy.optimize import brentq
 from mobpriv.base.ranges import between, one_of, positive
 from mobpriv.pulp.modeler import METRIC_NAMES, Arctan
 
-MIDDLES = ("arithmetic", "geometric")
-SOLVED = ("root", "argmin")
+_MIDDLES = ("arithmetic", "geometric")
+_SOLVED = ("root", "argmin")
 _EQUAL = 9  # decimals: models that differ by less are equally good
 
 
@@ -79,7 +79,7 @@ def pu_ratio(candidates: Sequence[Candidate], w: float, solve: str = "root") -> 
     chooses the mechanism: the largest F_pr + w · F_ut.
     """
     positive("w, the ratio of privacy to utility,", w)
-    one_of("solve", solve, SOLVED)
+    one_of("solve", solve, _SOLVED)
     return _recommended(candidates, lambda c: _ratio_of(c, w, solve), lambda s: (s.privacy + w * s.utility,))
 
 
@@ -111,7 +111,7 @@ def both_thresholds(
     """
     _check_threshold("privacy", least_privacy)
     _check_threshold("utility", least_utility)
-    one_of("middle", middle, MIDDLES)
+    one_of("middle", middle, _MIDDLES)
 
     def goodness(s: CandidateSetting) -> tuple:
         return least_privacy * s.privacy + least_utility * s.utility, s.privacy + s.utility

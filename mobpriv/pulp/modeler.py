@@ -19,7 +19,7 @@ from mobpriv.base.ranges import one_of, positive, true_or_false
 from mobpriv.pulp.profiler import SWEEPS, Sweep
 
 METRIC_NAMES = ("privacy", "utility")
-METHODS = ("robust", "paper")
+_METHODS = ("robust", "paper")
 COEFFICIENTS = 4
 OUTLIER = 0.1
 """Ten points of a level, like one POI of ten.
@@ -88,7 +88,7 @@ def fit(
     coefficients.
     """
     x, y = log_points(values, levels)
-    one_of("method", method, METHODS)
+    one_of("method", method, _METHODS)
     rises, left_out = true_or_false("rises", rises), true_or_false("left_out", left_out)
     start = log(positive("standard", standard))
     settings = np.unique(x)
@@ -259,7 +259,7 @@ def _cost(p: np.ndarray, x: np.ndarray, y: np.ndarray) -> float:
     return float(OUTLIER**2 * (np.sqrt(1 + ((_between(p, x) - y) / OUTLIER) ** 2) - 1).sum())
 
 
-def arctan_share(u):
+def _arctan_share(u):
     """Return the arctan rescaled to rise from 0 to 1."""
     return 0.5 + np.arctan(u) / pi
 
@@ -268,7 +268,7 @@ def coarse_search(
     x: np.ndarray,
     y: np.ndarray,
     bounds: np.ndarray,
-    sigmoid=arctan_share,
+    sigmoid=_arctan_share,
     speeds: Sequence[float] = _LATTICE,
     middles: int = 49,
 ) -> np.ndarray:

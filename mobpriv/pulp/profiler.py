@@ -142,13 +142,13 @@ def _measured(
     seeds = [whole("a seed", seed, 0) for seed in seeds]
     if not seeds or len(set(seeds)) < len(seeds):
         raise ValueError(f"seeds must hold at least one, all different (got {seeds})")
-    rows = each_user(profile_user, traces, lambda user: (settings[user], sweeps, seeds, metrics), name, workers, keep)
+    rows = each_user(_profile_user, traces, lambda user: (settings[user], sweeps, seeds, metrics), name, workers, keep)
     table = pd.DataFrame(rows, columns=PROFILE_COLUMNS)
     numbers = dict.fromkeys(("value", "privacy", "utility", "pois", "standard"), float)
     return table.astype({**numbers, "repetition": int, "records": int})
 
 
-def profile_user(trace: Traces, settings: list, sweeps: dict[str, Sweep], seeds: Sequence[int], metrics) -> list[dict]:
+def _profile_user(trace: Traces, settings: list, sweeps: dict[str, Sweep], seeds: Sequence[int], metrics) -> list[dict]:
     """Return the rows of one user at settings (mechanism, value)."""
     user, original, rows = by_user(trace)[0][0], metrics.of(trace), []
     pois = len(original.pois.lat) if isinstance(original, Original) else None

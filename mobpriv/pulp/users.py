@@ -15,7 +15,7 @@ from mobpriv.base.ranges import whole
 from mobpriv.traces.table import Traces, by_user, rows
 
 SCHEDULER_TIMEOUT = 10  # s to wait for a scheduler's answer
-USERS_PER_THREAD = 2  # users sent to a cluster per thread: the next one is ready when one is done
+_USERS_PER_THREAD = 2  # users sent to a cluster per thread: the next one is ready when one is done
 
 
 def noise(seed: int, label: str) -> np.random.Generator:
@@ -81,7 +81,7 @@ def _pool(workers: int | str) -> Iterator[tuple[Executor, int]]:
             f"workers must be a number of processes, or the address of a Dask scheduler that answers (got {workers!r}: {error})"
         ) from None
     with client:
-        yield client.get_executor(pure=False), max(1, USERS_PER_THREAD * sum(client.nthreads().values()))
+        yield client.get_executor(pure=False), max(1, _USERS_PER_THREAD * sum(client.nthreads().values()))
 
 
 def in_one_thread(function: Callable, *arguments) -> Any:

@@ -16,7 +16,7 @@ import shapely
 
 from mobpriv.traces.table import Traces, rows
 
-DEGREES = "EPSG:4326"
+_DEGREES = "EPSG:4326"
 _BLOCK = 50_000  # records per block: their columns fit into the processor's cache
 _GLOBE = shapely.box(-180, -90, 180, 90)
 
@@ -112,7 +112,7 @@ def as_points(table: pd.DataFrame):
     if missing:
         raise ValueError(f"points need the columns lat and lng; missing: {', '.join(missing)} (got {list(table.columns)})")
     lng, lat = table["lng"].to_numpy(float), table["lat"].to_numpy(float)
-    return geopandas.GeoDataFrame(table, geometry=geopandas.points_from_xy(lng, lat, crs=DEGREES))
+    return geopandas.GeoDataFrame(table, geometry=geopandas.points_from_xy(lng, lat, crs=_DEGREES))
 
 
 def as_polygons(grid, cells=None):
@@ -131,7 +131,7 @@ def as_polygons(grid, cells=None):
     cells = np.arange(grid.size) if cells is None else np.asarray(cells, np.int64)
     south, west, north, east = grid.bounds(cells).T
     shapes = _cut(shapely.box(west, south, east, north))
-    return geopandas.GeoDataFrame(index=pd.Index(cells, name="cell"), geometry=shapes, crs=DEGREES)
+    return geopandas.GeoDataFrame(index=pd.Index(cells, name="cell"), geometry=shapes, crs=_DEGREES)
 
 
 def _table(shapes):
@@ -139,7 +139,7 @@ def _table(shapes):
     import geopandas
 
     if isinstance(shapes, shapely.Geometry):
-        shapes = geopandas.GeoSeries([shapes], crs=DEGREES)
+        shapes = geopandas.GeoSeries([shapes], crs=_DEGREES)
     if isinstance(shapes, geopandas.GeoSeries):
         shapes = shapes.to_frame("geometry")
     if not isinstance(shapes, geopandas.GeoDataFrame):
@@ -174,9 +174,9 @@ def _in_degrees(shapes):
     """The areas in EPSG:4326, cut at the date line."""
     import geopandas
 
-    if not shapes.crs.equals(DEGREES, ignore_axis_order=True):
+    if not shapes.crs.equals(_DEGREES, ignore_axis_order=True):
         west, south, east, north = shapes.total_bounds
-        shapes = shapes.segmentize(max(east - west, north - south) / 100).to_crs(DEGREES)
+        shapes = shapes.segmentize(max(east - west, north - south) / 100).to_crs(_DEGREES)
         shapes = shapes.map(_continuous)
     array = shapes.to_numpy()
     box = shapely.bounds(array)
@@ -189,7 +189,7 @@ def _in_degrees(shapes):
             f"areas must lie on the globe, latitudes in [-90, 90] (row {shapes.index[i]!r} reaches from {box[i, 1]:g}, {box[i, 0]:g} "
             f"to {box[i, 3]:g}, {box[i, 2]:g}): metres? give them as a GeoSeries with their crs"
         )
-    return geopandas.GeoSeries(_cut(array), index=shapes.index, crs=DEGREES)
+    return geopandas.GeoSeries(_cut(array), index=shapes.index, crs=_DEGREES)
 
 
 def _continuous(shape):
@@ -242,5 +242,5 @@ def around(places: pd.DataFrame, by: str):
     cells = shapely.get_parts(shapely.voronoi_polygons(shapely.multipoints(points), extend_to=area, ordered=True))
     polygons = cells if len(points) > 1 else np.array([area])  # a single place owns the whole area
     degrees = shapely.transform(shapely.intersection(polygons, area), lambda xy: xy / [squeeze, 1])
-    table = geopandas.GeoDataFrame({by: first[by].astype(str).to_numpy()}, geometry=degrees, crs=DEGREES)
+    table = geopandas.GeoDataFrame({by: first[by].astype(str).to_numpy()}, geometry=degrees, crs=_DEGREES)
     return table.dissolve(by, sort=True).reset_index()

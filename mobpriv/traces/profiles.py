@@ -22,7 +22,7 @@ from mobpriv.traces.table import Traces, by_user, milliseconds
 
 AT_A_TIME = 1 << 19  # records
 BORDER = 0.001  # m, tolerance of a distance bound, so that rounding decides nothing
-STAY = ["user", "start", "end", "lat", "lng", "records", "first", "last"]
+_STAY = ["user", "start", "end", "lat", "lng", "records", "first", "last"]
 
 
 def stays(
@@ -54,7 +54,7 @@ def stays(
     """
     check_stay(diameter, duration, max_gap, centroid)
     if not len(traces):
-        return pd.DataFrame({c: [] for c in STAY})
+        return pd.DataFrame({c: [] for c in _STAY})
     p = to_plane(traces["lat"].to_numpy(), across_the_date_line(traces["lng"].to_numpy()), plane)
     _, offsets = by_user(traces)
     gap = np.iinfo(np.int64).max if max_gap is None else round(max_gap * 1000)

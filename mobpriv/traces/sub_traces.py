@@ -19,7 +19,7 @@ import pandas as pd
 from mobpriv.base.ranges import between, one_of, positive
 from mobpriv.traces.table import Traces, by_user, milliseconds, rows
 
-BORDERS = ("ceiling", "program")
+_BORDERS = ("ceiling", "program")
 
 
 class SubTraces(NamedTuple):
@@ -54,7 +54,7 @@ def split_in_time(traces: Traces, seconds: float, share: float = 0.8, border: st
     The two differ if share·n is whole. The only sub-trace of a user is known and not attacked.
     """
     between("share", share, 1e-6, 1 - 1e-6, "must lie between 0 and 1, both excluded")
-    one_of("border", border, BORDERS)
+    one_of("border", border, _BORDERS)
     first, number = _borders(traces, seconds)
     _, offsets = by_user(traces)
     of_user = np.searchsorted(first, offsets)  # the first sub-trace of each user

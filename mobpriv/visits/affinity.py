@@ -13,8 +13,8 @@ import numpy as np
 
 from mobpriv.base.ranges import one_of
 
-VARIANTS, TIES = ("printed", "further"), ("all", "first")
-TIE_DECIMALS = 9  # two affinities that agree to this many decimals are a tie: rounding errors must not break ties
+_VARIANTS, _TIES = ("printed", "further"), ("all", "first")
+_TIE_DECIMALS = 9  # two affinities that agree to this many decimals are a tie: rounding errors must not break ties
 
 
 def affinity(booleans) -> np.ndarray:
@@ -37,7 +37,7 @@ def affinity(booleans) -> np.ndarray:
 
 def profile_affinity(booleans, matrix) -> np.ndarray:
     """Affinity of each profile to each POI, Aff(i, j) = Σ_{j1: b_ij1 = 1} Aff_{j1 j} of Definition 8, shape (…, users, m)."""
-    return np.round(np.asarray(booleans, float) @ matrix, TIE_DECIMALS)
+    return np.round(np.asarray(booleans, float) @ matrix, _TIE_DECIMALS)
 
 
 def neighbourhood(booleans, matrix, n, variant: str = "printed", ties: str = "all") -> np.ndarray:
@@ -54,8 +54,8 @@ def neighbourhood(booleans, matrix, n, variant: str = "printed", ties: str = "al
 
     For a profile without visits all affinities are 0 and tie. As printed, χ_i is then the set of all POIs if n_i ≥ 1.
     """
-    one_of("variant", variant, VARIANTS)
-    one_of("ties", ties, TIES)
+    one_of("variant", variant, _VARIANTS)
+    one_of("ties", ties, _TIES)
     b = np.asarray(booleans, bool)
     n = _numbers(n, b.shape)
     matrix = _matrix(matrix, b.shape[-1])
@@ -107,8 +107,8 @@ class Neighbourhood:
     ties: Literal["all", "first"] = "all"
 
     def __post_init__(self):
-        one_of("variant", self.variant, VARIANTS)
-        one_of("ties", self.ties, TIES)
+        one_of("variant", self.variant, _VARIANTS)
+        one_of("ties", self.ties, _TIES)
         try:
             matrix = np.array(self.affinity, float)
         except (TypeError, ValueError) as error:

@@ -21,7 +21,7 @@ CALL_COLUMNS = ("user", "t", "cell")
 MIN_POIS = 6  # least number of distinct POIs per day of a user in the paper's sample (§VI-A)
 USERS = 100  # n
 POIS = 29  # m
-MAX_VISITS = 2**53  # from here on a float cannot represent every whole number, and noise is added in floats
+_MAX_VISITS = 2**53  # from here on a float cannot represent every whole number, and noise is added in floats
 
 
 class Profiles(NamedTuple):
@@ -236,8 +236,8 @@ def as_counts(profiles) -> pd.DataFrame:
         i, j = np.argwhere(values < 0)[0]
         at = f"user {profiles.index[i]}, POI {profiles.columns[j]}"
         raise ValueError(f"count profiles must not be negative (got {values[i, j]} of {at})")
-    if (values >= MAX_VISITS).any():
-        i, j = np.argwhere(values >= MAX_VISITS)[0]
+    if (values >= _MAX_VISITS).any():
+        i, j = np.argwhere(values >= _MAX_VISITS)[0]
         at = f"user {profiles.index[i]}, POI {profiles.columns[j]}"
         raise ValueError(f"count profiles must be below 2^53, else noise is lost in rounding (got {values[i, j]} of {at})")
     return profiles

@@ -14,9 +14,9 @@ from mobpriv.attacks.visits.tables import check_numbers
 from mobpriv.base.noise import ROUNDING_RULES
 from mobpriv.base.ranges import between, one_of, true_or_false
 
-FORMS = ("unbiased", "printed")
-GOLDEN_RATIO = (np.sqrt(5) - 1) / 2
-EPSILON_RANGE = (1e-4, 60.0)  # search range of the maximum-likelihood ε; at an end it is 0 or infinite
+_FORMS = ("unbiased", "printed")
+_GOLDEN_RATIO = (np.sqrt(5) - 1) / 2
+_EPSILON_RANGE = (1e-4, 60.0)  # search range of the maximum-likelihood ε; at an end it is 0 or infinite
 
 
 def guess_bernoulli(published, known, chi=None, form: str = "unbiased", pooled: bool = False) -> np.ndarray:
@@ -25,7 +25,7 @@ def guess_bernoulli(published, known, chi=None, form: str = "unbiased", pooled: 
     ``form="printed"`` divides α_i by |J| a second time, as the algorithm says: too small by the factor |J|. Without ``chi`` the
     estimate is right only if J ⊂ χ_i. Otherwise the POIs outside χ_i, which never flip, lower it by the factor |χ_i ∩ J| / |J|.
     """
-    one_of("form", form, FORMS)
+    one_of("form", form, _FORMS)
     distance, size = _sums(published, known, chi, pooled)
     alpha = distance / size
     return alpha / size if form == "printed" else alpha
@@ -44,7 +44,7 @@ def guess_laplacian(published, known, chi=None, form: str = "unbiased", pooled: 
     is neither rounded nor clamped. Both make |c̃ − c| smaller on average, and ε̃ too large; :func:`max_likelihood_epsilon` accounts
     for both.
     """
-    one_of("form", form, FORMS)
+    one_of("form", form, _FORMS)
     distance, size = _sums(published, known, chi, pooled)
     with np.errstate(divide="ignore"):
         return (np.sqrt(2) if form == "printed" else 1.0) * size / distance
@@ -81,15 +81,15 @@ def max_likelihood_epsilon(published, known, chi=None, rounding: str = "nearest"
         value = n_both_zero * np.log1p(-np.exp(-edge * epsilon) / 2) + n_unchanged * np.log(-np.expm1(-epsilon / 2))
         return value + n_changed * np.log(-np.expm1(-epsilon)) - epsilon * total_shift
 
-    low, high = (np.full(size.shape, np.log(end)) for end in EPSILON_RANGE)
+    low, high = (np.full(size.shape, np.log(end)) for end in _EPSILON_RANGE)
     for _ in range(46):
-        left, right = high - GOLDEN_RATIO * (high - low), low + GOLDEN_RATIO * (high - low)
+        left, right = high - _GOLDEN_RATIO * (high - low), low + _GOLDEN_RATIO * (high - low)
         rising = log_likelihood(left) < log_likelihood(right)
         low, high = np.where(rising, left, low), np.where(rising, high, right)
     estimate = np.exp((low + high) / 2)
     no_shift = total_shift == 0  # with the integer part, one visit less may be due to no noise: every ε fits
     return np.where(
-        no_shift | (estimate > 0.999 * EPSILON_RANGE[1]), np.inf, np.where(estimate < 1.001 * EPSILON_RANGE[0], 0.0, estimate)
+        no_shift | (estimate > 0.999 * _EPSILON_RANGE[1]), np.inf, np.where(estimate < 1.001 * _EPSILON_RANGE[0], 0.0, estimate)
     )
 
 

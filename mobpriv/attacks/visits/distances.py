@@ -9,7 +9,7 @@ Arrays: published (draws, n, m), known (draws, k, m), whole numbers or truth val
 import numba
 import numpy as np
 
-MAX_TALLIED_DELTA = 1 << 18  # up to this δ the distances are tallied; a larger tally would exceed the memory
+_MAX_TALLIED_DELTA = 1 << 18  # up to this δ the distances are tallied; a larger tally would exceed the memory
 PROFILES_PER_BLOCK = 1024  # known profiles compared with one published at a time: their distances fit into the cache
 
 
@@ -40,7 +40,7 @@ def count_within(published, known, deltas) -> np.ndarray:
     steps = np.floor(np.minimum(np.asarray(deltas, float), farthest))
     largest_delta = int(steps.max(initial=0))
     counts = np.empty((*published.shape[:2], len(steps)), np.int32)
-    if largest_delta > MAX_TALLIED_DELTA:
+    if largest_delta > _MAX_TALLIED_DELTA:
         for i in range(counts.shape[1]):
             for draw, d in enumerate(np.sort(l1(perturbed[:, i : i + 1], true)[:, 0], axis=-1)):
                 counts[draw, i] = np.searchsorted(d, steps, side="right")

@@ -12,7 +12,7 @@ from mobpriv.attacks.visits.distances import l1
 from mobpriv.attacks.visits.tables import check_counts, check_numbers
 from mobpriv.base.ranges import one_of
 
-EMPTY_ANSWERS = ("nothing", "everything")
+_EMPTY_ANSWERS = ("nothing", "everything")
 MAX_DISTANCES = 1 << 25  # distances held at a time
 
 
@@ -54,7 +54,7 @@ def most_visited(published, known, delta, guess, empty: str = "nothing") -> Most
     :func:`poi_guess`. As printed it is computed from her *sanitised* profile c̃_j, although π hides which of the published ones
     is hers. An adversary who has only the leak computes it from the true profile c_j.
     """
-    one_of("empty", empty, EMPTY_ANSWERS)
+    one_of("empty", empty, _EMPTY_ANSWERS)
     published, known, guess = check_counts(published, "sanitised"), check_counts(known, "leaked"), np.asarray(guess, bool)
     if not published.shape[-1]:
         raise ValueError("J, the POIs that leaked, must not be empty")

@@ -14,7 +14,7 @@ from mobpriv.attacks.visits.distances import count_within, l1, l1_to_true
 from mobpriv.attacks.visits.tables import at_known_pois, check_counts, check_numbers, check_profiles
 from mobpriv.base.ranges import whole
 
-MAX_RANKING_ENTRIES = 2e9  # most entries of a ranking, 16 GB of 64-bit numbers
+_MAX_RANKING_ENTRIES = 2e9  # most entries of a ranking, 16 GB of 64-bit numbers
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class ProfileGuess:
 
 def check_ranking_size(rows: int, columns: int) -> None:
     """Refuse a ranking that exceeds the memory."""
-    if rows * columns > MAX_RANKING_ENTRIES:
+    if rows * columns > _MAX_RANKING_ENTRIES:
         raise ValueError(
             f"a ranking of {rows:,} × {columns:,} profiles takes {8e-9 * rows * columns:,.0f} GB: use guesses(), which holds none"
         )

@@ -34,7 +34,7 @@ def some_pois(true: pd.DataFrame, published: pd.DataFrame, rng: np.random.Genera
     Departures from the paper: it does not say which POIs; here they are drawn.
     """
     _same_users(true, published)
-    pois = leaked_positions(true.shape[1], count, rng, "POIs")
+    pois = _leaked_positions(true.shape[1], count, rng, "POIs")
     return Leak(true.iloc[:, pois], published[true.columns[pois]])
 
 
@@ -47,11 +47,11 @@ def some_users(true: pd.DataFrame, published: pd.DataFrame, rng: np.random.Gener
     sanitised profiles, which are also published, change no rate: each is compared with the leaked ones by itself.
     """
     _same_users(true, published)
-    users = leaked_positions(len(true), count, rng, "users")
+    users = _leaked_positions(len(true), count, rng, "users")
     return Leak(true.iloc[users], published.loc[true.index[users]])
 
 
-def leaked_positions(size: int, count: int, rng: np.random.Generator, what: str = "users") -> np.ndarray:
+def _leaked_positions(size: int, count: int, rng: np.random.Generator, what: str = "users") -> np.ndarray:
     """Positions of the ``count`` of ``size`` that leak, drawn without replacement, in order."""
     whole("count", count, 1, size, f"of {what} that leak must be a whole number in 1 … {size}")
     return np.sort(rng.choice(size, count, replace=False))

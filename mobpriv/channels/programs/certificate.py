@@ -18,7 +18,7 @@ GAP = 1e-8
 """Largest relative gap between cost and bound of a channel called exact."""
 SUM_ROUNDING = 1e-14
 """Rounding error of sums of doubles, as a share of the largest cost: a smaller gap counts as none."""
-SMALLEST_COST = 1e-280
+_SMALLEST_COST = 1e-280
 """Lower limit of the largest cost when SUM_ROUNDING is applied: sums of smaller doubles lose their digits."""
 VIOLATION = 1e-9
 """Largest violation of (22b), and of (24c) as a share of d_m, of a channel called exact."""
@@ -82,7 +82,7 @@ class Certificate:
     @property
     def gap(self) -> float:
         """(cost - bound) / cost; 0 if they are equal up to rounding, which matters for costs near 0."""
-        if self.cost - self.bound <= SUM_ROUNDING * max(self.unit, SMALLEST_COST):
+        if self.cost - self.bound <= SUM_ROUNDING * max(self.unit, _SMALLEST_COST):
             return 0.0
         return (self.cost - self.bound) / abs(self.cost) if self.cost else np.inf
 

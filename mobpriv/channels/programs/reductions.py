@@ -38,17 +38,17 @@ import numpy as np
 
 from mobpriv.channels.programs.certificate import VIOLATION, PairConstraints, Program
 
-NEIGHBOURHOOD = 4
+_NEIGHBOURHOOD = 4
 """Size of the neighbourhood of a secret that does not fit, from which only the worst is added to the program at once."""
-DETOUR = 0.02
+_DETOUR = 0.02
 """Pairs whose distance is within this share of a path over a third secret are left out of the first program."""
-NEARLY, GIVEN = 0.3, 1e-7
+_NEARLY, _GIVEN = 0.3, 1e-7
 """When a pair is violated, pairs whose probabilities are within the share NEARLY of the limit are added, too: they would be
 next. Probabilities below GIVEN are all near the limit, so they do not predict violations.
 """
 REPAIR = 1e-10
 """Violations that this share of a constant channel repairs are repaired so; the cost hardly changes."""
-SMALLEST_EXPONENT, LARGEST_EXPONENT = 1e-12, 600.0
+_SMALLEST_EXPONENT, _LARGEST_EXPONENT = 1e-12, 600.0
 """Exponents of constrained pairs are clipped to this range.
 
 Nearer to 0 the constraint has no interior (the certificate then shows a violation of 1e-12 at most). The factor exp(-600) costs
@@ -58,7 +58,7 @@ nothing, and leaves no probability at 0, which no exponent allows.
 
 def ratios(exponents: np.ndarray) -> np.ndarray:
     """exp(-B) in (22b), 0 only for pairs without a constraint."""
-    return np.where(np.isfinite(exponents), np.exp(-np.clip(exponents, SMALLEST_EXPONENT, LARGEST_EXPONENT)), 0.0)
+    return np.where(np.isfinite(exponents), np.exp(-np.clip(exponents, _SMALLEST_EXPONENT, _LARGEST_EXPONENT)), 0.0)
 
 
 def kept_observables(cost, prior, ratio: np.ndarray, secrets: np.ndarray) -> np.ndarray:
@@ -120,14 +120,14 @@ def first_pairs(exponents: np.ndarray, secrets: np.ndarray, core: int, new: np.n
     pair gets p >= 0, which otherwise follows from the pairs.
     """
     inner = np.ascontiguousarray(exponents[np.ix_(secrets, secrets)])
-    pairs = np.argwhere(_neighbours(inner, core, DETOUR))
+    pairs = np.argwhere(_neighbours(inner, core, _DETOUR))
     alone = np.setdiff1d(np.arange(len(secrets)), pairs)
     pairs = np.concatenate([pairs, np.column_stack([alone, alone])])
     source, target = secrets[pairs[new[pairs].any(axis=1)]].T
-    return pair_numbers(observables[:, None], source, target, len(exponents)).ravel()
+    return _pair_numbers(observables[:, None], source, target, len(exponents)).ravel()
 
 
-def pair_numbers(o, source, target, size: int):
+def _pair_numbers(o, source, target, size: int):
     """One number for the constraint p(target) >= ratio p(source) of observable o, in the order of the observables."""
     return (np.asarray(o, dtype=np.int64) * size + source) * size + target
 
@@ -144,7 +144,7 @@ def listed(exponents: np.ndarray, secrets: np.ndarray, numbers: np.ndarray, obse
     size = len(exponents)
     rest, target = np.divmod(numbers, size)
     o, source = np.divmod(rest, size)
-    ratio = np.exp(-np.maximum(exponents[source, target], SMALLEST_EXPONENT))
+    ratio = np.exp(-np.maximum(exponents[source, target], _SMALLEST_EXPONENT))
     ratio[source == target] = 0.0
     row = np.empty(size, dtype=np.int64)
     row[secrets] = np.arange(len(secrets))
@@ -226,7 +226,7 @@ def broken(P, ratio, secrets, core, observables) -> tuple[float, np.ndarray]:
     if share <= REPAIR:
         return share, np.empty(0, dtype=np.int64)
     o, source, target = np.nonzero(_breaks(P, const, inner, core))
-    return share, pair_numbers(observables[o], secrets[source], secrets[target], len(ratio))
+    return share, _pair_numbers(observables[o], secrets[source], secrets[target], len(ratio))
 
 
 @numba.njit(cache=True)
@@ -239,7 +239,7 @@ def _breaks(P, const, ratio, core):
                 least = ratio[s, t] * P[o, s]
                 if s == t or min(s, t) >= core:
                     continue
-                near = P[o, t] > GIVEN and least > (1 - NEARLY) * P[o, t]
+                near = P[o, t] > _GIVEN and least > (1 - _NEARLY) * P[o, t]
                 if near or least - P[o, t] > REPAIR * const[o] * (1 - ratio[s, t]):
                     marked[o, s, t] = True
     return marked
@@ -278,7 +278,7 @@ def _worst(failed: np.ndarray, short: np.ndarray, ratio: np.ndarray) -> np.ndarr
     """The worst secret of every neighbourhood, by the amount by which it does not fit."""
     chosen = []
     for s in failed[np.argsort(-short, kind="stable")]:
-        near = np.argsort(-ratio[s], kind="stable")[: NEIGHBOURHOOD + 1]
+        near = np.argsort(-ratio[s], kind="stable")[: _NEIGHBOURHOOD + 1]
         if not np.isin(chosen, near).any():
             chosen.append(s)
     return np.array(chosen, dtype=np.int64)

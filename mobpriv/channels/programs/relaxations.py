@@ -17,19 +17,19 @@ from mobpriv.channels.programs.problem import ChannelProblem
 from mobpriv.channels.programs.solvers import generation, highs, interior
 from mobpriv.channels.programs.solvers.points import Warm
 
-TINY = 1e-10
+_TINY = 1e-10
 """An observable is left out if every secret gives it with a smaller probability than this."""
 GAP_LEVELS = (3e-3, 1e-4, GAP / 4)
 """Relative gaps of the programs; the first, larger ones serve to find violated pairs and secrets."""
-TIGHT_LEVEL = len(GAP_LEVELS) - 1
-MARGIN = 1e-3
+_TIGHT_LEVEL = len(GAP_LEVELS) - 1
+_MARGIN = 1e-3
 """The tight programs begin once this share of a constant channel repairs a loose solution."""
 ROUNDS = 60
-IN_VAIN, PROMOTIONS = 2, 3
+_IN_VAIN, _PROMOTIONS = 2, 3
 """Tight rounds in which rounding alone violates listed pairs, after which the channel is accepted; times that single secrets
 become core before all of the program do.
 """
-NO_INDICES = np.empty(0, dtype=np.int64)
+_NO_INDICES = np.empty(0, dtype=np.int64)
 
 
 @dataclass(frozen=True)
@@ -83,12 +83,12 @@ def solve(problem: ChannelProblem, solver: ModuleType = interior, previous: Solv
         state.bound = max(state.bound, lower_bound(program, multipliers))
         share, listed, done = state.check(P)
         P = reductions.mended(P, share)
-        added, promoted = reductions.misfits(P, state.ratio, state.secrets, state.core), NO_INDICES
+        added, promoted = reductions.misfits(P, state.ratio, state.secrets, state.core), _NO_INDICES
         if done and not len(added):
             promoted = state.complete(program, P)
             if promoted is None:
                 break
-        state.tighten(settled=(share <= MARGIN or len(listed) == len(state.pairs)) and not len(added))
+        state.tighten(settled=(share <= _MARGIN or len(listed) == len(state.pairs)) and not len(added))
         state.extend(listed, added, promoted)
     if state.best is None:  # ROUNDS did not suffice
         state.best, _ = reductions.extended(P, state.ratio, core, problem.prior)
@@ -121,7 +121,7 @@ def _begun(problem: ChannelProblem, solver: ModuleType, previous: SolvedProgram 
             previous.warm.for_reward(),
         )
         state.known[state.secrets] = True
-    state.level = TIGHT_LEVEL if state.solver is not interior else 0 if previous is None else 1
+    state.level = _TIGHT_LEVEL if state.solver is not interior else 0 if previous is None else 1
     return state
 
 
@@ -147,7 +147,7 @@ class _State:
     secrets: np.ndarray  # in the program, the core first
     core: int
     level: int = 0  # index into GAP_LEVELS
-    pairs: np.ndarray = field(default_factory=NO_INDICES.copy)  # listed, by their numbers
+    pairs: np.ndarray = field(default_factory=_NO_INDICES.copy)  # listed, by their numbers
     warm: Warm = field(default_factory=Warm)
     best: np.ndarray | None = None  # columns over all secrets (observables kept, S)
     least: float = np.inf  # cost of `best`
@@ -186,10 +186,10 @@ class _State:
     def check(self, P: np.ndarray) -> tuple[float, np.ndarray, bool]:
         """The share of a constant channel that repairs P; the pairs with those it violates; whether the repaired P counts."""
         share, broken = reductions.broken(P, self.ratio, self.secrets, self.core, self.observables)
-        listed, tight = reductions.merged(self.pairs, broken), self.level == TIGHT_LEVEL
+        listed, tight = reductions.merged(self.pairs, broken), self.level == _TIGHT_LEVEL
         # violated although all are listed: rounding
         self.in_vain += tight and share > reductions.REPAIR and len(listed) == len(self.pairs)
-        return share, listed, tight and (share <= reductions.REPAIR or self.in_vain > IN_VAIN)
+        return share, listed, tight and (share <= reductions.REPAIR or self.in_vain > _IN_VAIN)
 
     def complete(self, program: Program, P: np.ndarray) -> np.ndarray | None:
         """Fill in all secrets from the core, and return those that should become core.
@@ -206,14 +206,14 @@ class _State:
                 return None
             promoted = self.secrets[self.core :]
             self.solver = self.solver if len(promoted) else highs
-        elif self.promotions == PROMOTIONS:
+        elif self.promotions == _PROMOTIONS:
             promoted = np.union1d(promoted, self.secrets[self.core :])
         self.promotions += bool(len(promoted))
         return promoted
 
     def _closed(self) -> bool:
         """Whether the best channel reaches the bound up to GAP or rounding, or nothing is left to try."""
-        rounding = SUM_ROUNDING * self.problem.unit(self.observables[self.best.max(axis=1) >= TINY])
+        rounding = SUM_ROUNDING * self.problem.unit(self.observables[self.best.max(axis=1) >= _TINY])
         if self.least - self.bound <= max(GAP * abs(self.least), rounding):
             return True
         return self.solver is highs and self.core == len(self.secrets)
@@ -221,7 +221,7 @@ class _State:
     def tighten(self, settled: bool) -> None:
         """Set the next gap: pairs that a small share repairs are found only nearer to the optimum."""
         if self.solver is interior:
-            self.level = min(self.level + 1, TIGHT_LEVEL) if settled else min(self.level, 1)
+            self.level = min(self.level + 1, _TIGHT_LEVEL) if settled else min(self.level, 1)
 
     def extend(self, listed: np.ndarray, added: np.ndarray, promoted: np.ndarray) -> None:
         """Add pairs; add secrets after the existing ones, which a warm start requires; make secrets core."""
@@ -240,7 +240,7 @@ def _tidied(columns: np.ndarray, problem: ChannelProblem) -> np.ndarray:
 
     Merging preserves (22b) and does not lower the distortion privacy; the cost rises by at most TINY times the largest c.
     """
-    tiny = columns.max(axis=1) < TINY
+    tiny = columns.max(axis=1) < _TINY
     columns = columns.copy()
     columns[(columns @ problem.prior).argmax()] += columns[tiny].sum(axis=0)
     columns[tiny] = 0.0

@@ -15,7 +15,7 @@ import numpy as np
 from scipy import sparse
 from scipy.optimize import linprog
 
-TOLERANCES = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
+_TOLERANCES = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
 
 
 class Written(NamedTuple):
@@ -59,7 +59,7 @@ def optimum(
         A_eq=sparse.hstack([sparse.kron(np.ones((1, m)), sparse.eye(n)), sparse.csr_matrix((n, m))]).tocsr(),
         b_eq=np.ones(n),
         bounds=[(0, None)] * (n * m) + [(None, None) if d_m is not None else (0, 0)] * m,
-        options=TOLERANCES,
+        options=_TOLERANCES,
     )
     if solution.status != 0:
         raise RuntimeError(f"HiGHS found no optimum of the program as written: {solution.message}")

@@ -7,20 +7,20 @@ from mobpriv.datasets.city.places import City
 from mobpriv.datasets.city.streets import Streets
 from mobpriv.datasets.city.travel import DRIVE, Track
 
-SHIFTS = {"day": (6.5, 8.0), "night": (16.5, 8.0), "double": (6.0, 15.0)}  # usual start (hour) and length (hours)
+_SHIFTS = {"day": (6.5, 8.0), "night": (16.5, 8.0), "double": (6.0, 15.0)}  # usual start (hour) and length (hours)
 
 
 def fleet(cabs: int, city: City, rng: np.random.Generator) -> list[dict]:
     """Garage, shift, days off and favourite stands of each cab."""
     out = []
     for _ in range(cabs):
-        shift = str(rng.choice(list(SHIFTS), p=[0.45, 0.40, 0.15]))
+        shift = str(rng.choice(list(_SHIFTS), p=[0.45, 0.40, 0.15]))
         liking = city.stands.weight * rng.gamma(0.8, 1.0, len(city.stands.x))
         out.append(
             {
                 "shift": shift,
                 "garage": int(rng.choice(len(city.garages.x), p=city.garages.weight)),
-                "starts": float(SHIFTS[shift][0] + rng.normal(0, 0.7)),
+                "starts": float(_SHIFTS[shift][0] + rng.normal(0, 0.7)),
                 "off": sorted(int(d) for d in rng.choice(7, int(rng.integers(2, 4)), replace=False)),
                 "liking": liking / liking.sum(),
             }
@@ -52,7 +52,7 @@ def shifts(
         if start < track.t + HOUR or start > days * DAY - 2 * HOUR:
             continue
         track.stay(start, "garage")
-        end = start + HOUR * (SHIFTS[cab["shift"]][1] + rng.normal(0, 0.7))
+        end = start + HOUR * (_SHIFTS[cab["shift"]][1] + rng.normal(0, 0.7))
         _work(track, cab, city, end, rng)
         track.go(garage, DRIVE, rng)
         on.append((start, track.t))

@@ -21,7 +21,7 @@ from mobpriv.datasets.city.streets import Streets
 from mobpriv.datasets.city.travel import Spot, Track, mode_of
 
 RHO, GAMMA = 0.6, 0.21  # Song et al. 2010
-PAST_VISITS = 80  # before the month begins: all know the town already
+_PAST_VISITS = 80  # before the month begins: all know the town already
 HOUR, DAY = 3_600.0, 86_400.0
 
 
@@ -74,7 +74,7 @@ def diary(person: dict, city: City, streets: Streets, days: int, rng: np.random.
     """A commuter's month."""
     home, work = spot(city.homes, person["home"]), spot(city.workplaces, person["work"])
     likes = Preferences(city.public)
-    for _ in range(PAST_VISITS):
+    for _ in range(_PAST_VISITS):
         likes.choose(home.x, home.y, rng)
     track = Track(streets, home, 0.0)
     for day in range(days):

@@ -6,12 +6,12 @@ import numpy as np
 
 from mobpriv.datasets.city.streets import Streets
 
-DISTRICTS = 7  # centres besides downtown
-PUBLIC = 900  # shops, restaurants, gyms, parks: choices of free visits
-BUILDINGS_PER_PERSON = 0.55  # homes: two people in three share a building with another one
-WORKPLACES_PER_PERSON = 0.22
-CAMPUS = (2_900.0, 2_200.0)
-STANDS = 18
+_DISTRICTS = 7  # centres besides downtown
+_PUBLIC = 900  # shops, restaurants, gyms, parks: choices of free visits
+_BUILDINGS_PER_PERSON = 0.55  # homes: two people in three share a building with another one
+_WORKPLACES_PER_PERSON = 0.22
+_CAMPUS = (2_900.0, 2_200.0)
+_STANDS = 18
 
 
 class Places(NamedTuple):
@@ -34,9 +34,9 @@ class City(NamedTuple):
 def make_places(streets: Streets, people: int, rng: np.random.Generator) -> City:
     homes_rng, work_rng, public_rng, stands_rng = rng.spawn(4)
     inner = np.hypot(streets.x, streets.y) < 7_500
-    chosen = homes_rng.choice(np.flatnonzero(inner), DISTRICTS, replace=False)
+    chosen = homes_rng.choice(np.flatnonzero(inner), _DISTRICTS, replace=False)
     centres = np.column_stack([np.append(0.0, streets.x[chosen]), np.append(0.0, streets.y[chosen])])
-    share = np.r_[0.45, np.full(DISTRICTS, 0.55 / DISTRICTS)]
+    share = np.r_[0.45, np.full(_DISTRICTS, 0.55 / _DISTRICTS)]
 
     def density(width, downtown):
         """Weight of every node: normal hills around the centres."""
@@ -46,12 +46,12 @@ def make_places(streets: Streets, people: int, rng: np.random.Generator) -> City
         hill[streets.airport] = 0
         return hill
 
-    homes = _places(streets, density(2_400, 0.25), max(3, round(BUILDINGS_PER_PERSON * people)), 4.0, homes_rng)
-    work = _places(streets, density(1_100, 0.55), max(3, round(WORKPLACES_PER_PERSON * people)), 1.0, work_rng)
-    public = _places(streets, density(1_300, 0.40), PUBLIC, 1.0, public_rng)
-    stands = _places(streets, density(1_000, 0.60), STANDS - 1, 1.5, stands_rng)
+    homes = _places(streets, density(2_400, 0.25), max(3, round(_BUILDINGS_PER_PERSON * people)), 4.0, homes_rng)
+    work = _places(streets, density(1_100, 0.55), max(3, round(_WORKPLACES_PER_PERSON * people)), 1.0, work_rng)
+    public = _places(streets, density(1_300, 0.40), _PUBLIC, 1.0, public_rng)
+    stands = _places(streets, density(1_000, 0.60), _STANDS - 1, 1.5, stands_rng)
     garages = _places(streets, density(4_000, 0.0), 6, 3.0, stands_rng)
-    return City(homes, _with(work, streets, CAMPUS), public, _with(stands, streets, None), garages)
+    return City(homes, _with(work, streets, _CAMPUS), public, _with(stands, streets, None), garages)
 
 
 def _places(streets, density, count, pareto, rng) -> Places:

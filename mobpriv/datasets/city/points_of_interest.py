@@ -6,8 +6,8 @@ import pandas as pd
 from mobpriv.datasets.city.places import Places
 from mobpriv.datasets.city.streets import Streets, degrees
 
-NEIGHBOURS = 5  # mean number of shops around a public place
-SETBACK = (8.0, 20.0)  # m, from the middle of the street to a door
+_NEIGHBOURS = 5  # mean number of shops around a public place
+_SETBACK = (8.0, 20.0)  # m, from the middle of the street to a door
 
 
 def shops(streets: Streets, public: Places, rng: np.random.Generator) -> pd.DataFrame:
@@ -16,14 +16,14 @@ def shops(streets: Streets, public: Places, rng: np.random.Generator) -> pd.Data
     Shops gather where people go, as in a Neyman–Scott process. Each public place has a Poisson number of shops. Each shop is
     placed uniformly along one of the streets that leave the place's corner, on either side.
     """
-    corner = np.repeat(public.node, rng.poisson(NEIGHBOURS, len(public.node)))
+    corner = np.repeat(public.node, rng.poisson(_NEIGHBOURS, len(public.node)))
     leaving = [np.flatnonzero(row >= 0) for row in streets.kind]
     ways = np.array([len(nodes) for nodes in leaving])
     choice = (rng.random(len(corner)) * ways[corner]).astype(int)
     end = np.array([leaving[node][k] for node, k in zip(corner, choice, strict=True)])
     dx, dy = streets.x[end] - streets.x[corner], streets.y[end] - streets.y[corner]
     share = rng.random(len(corner))
-    off = rng.uniform(*SETBACK, len(corner)) * rng.choice([-1, 1], len(corner)) / np.hypot(dx, dy)
+    off = rng.uniform(*_SETBACK, len(corner)) * rng.choice([-1, 1], len(corner)) / np.hypot(dx, dy)
     x = np.r_[public.x, streets.x[corner] + share * dx - off * dy]
     y = np.r_[public.y, streets.y[corner] + share * dy + off * dx]
     lat, lng = degrees(x, y)

@@ -6,8 +6,8 @@ import numpy as np
 from mobpriv.datasets.city.people import DAY, HOUR
 from mobpriv.datasets.city.travel import Track
 
-STEADY = 90.0  # s, correlation time of a receiver's error
-OUTLIERS, OUTLIER_METRES = 0.001, 180.0  # share of the records, median of their error
+_STEADY = 90.0  # s, correlation time of a receiver's error
+_OUTLIERS, _OUTLIER_METRES = 0.001, 180.0  # share of the records, median of their error
 
 
 def habits(rng: np.random.Generator, days: int) -> dict:
@@ -61,11 +61,11 @@ def times_of_cab(on: list[tuple[float, float]], days: int, rng: np.random.Genera
 def measured(path: np.ndarray, t: np.ndarray, noise: float, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     """Positions at ``t`` as a receiver records them: an error that changes slowly, a little noise, rarely an outlier (in m)."""
     x, y = np.interp(t, path[:, 0], path[:, 1]), np.interp(t, path[:, 0], path[:, 2])
-    drift = _drift(t, rng.normal(0, 1, (len(t), 2)), STEADY) * noise
+    drift = _drift(t, rng.normal(0, 1, (len(t), 2)), _STEADY) * noise
     fine = rng.normal(0, 0.3 * noise, (len(t), 2))
-    wild = rng.random(len(t)) < OUTLIERS
+    wild = rng.random(len(t)) < _OUTLIERS
     angle = rng.uniform(0, 2 * np.pi, len(t))
-    reach = np.where(wild, np.minimum(OUTLIER_METRES * np.exp(rng.normal(0, 0.9, len(t))), 3_000), 0)
+    reach = np.where(wild, np.minimum(_OUTLIER_METRES * np.exp(rng.normal(0, 0.9, len(t))), 3_000), 0)
     error = drift + fine + np.column_stack([reach * np.cos(angle), reach * np.sin(angle)])
     return x + error[:, 0], y + error[:, 1]
 

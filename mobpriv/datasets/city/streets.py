@@ -12,13 +12,13 @@ from scipy.sparse.csgraph import connected_components, dijkstra
 
 from mobpriv.ground.geo import metres_per_degree
 
-CENTRE = (45.0, -12.0)  # degrees, open sea in the North Atlantic, hundreds of km off every coast
-BLOCK = 320.0  # m, side of a block near the centre; twice that in the suburbs
-SUBURB = 5_500.0  # m from the centre
-MAIN = 6  # every sixth street is a main street
+_CENTRE = (45.0, -12.0)  # degrees, open sea in the North Atlantic, hundreds of km off every coast
+_BLOCK = 320.0  # m, side of a block near the centre; twice that in the suburbs
+_SUBURB = 5_500.0  # m from the centre
+_MAIN = 6  # every sixth street is a main street
 AIRPORT = (10_300.0, -6_400.0)
-PARK = (-1_500.0, 600.0, 1_250.0, 2_650.0)  # west, east, south, north
-LOCAL, MAIN_STREET, MOTORWAY = 0, 1, 2
+_PARK = (-1_500.0, 600.0, 1_250.0, 2_650.0)  # west, east, south, north
+_LOCAL, _MAIN_STREET, _MOTORWAY = 0, 1, 2
 FREE_SPEED = np.array([8.0, 12.5, 24.0])  # m/s of a car without traffic, by kind of street
 
 
@@ -50,23 +50,23 @@ def make_streets(rng: np.random.Generator) -> Streets:
         for line in np.unique((i, j)[across]):
             steps = sorted(key[along] for key in rows if key[across] == line)
             nodes = [rows[(s, line) if along == 0 else (line, s)] for s in steps]
-            main = line % MAIN == MAIN // 2
+            main = line % _MAIN == _MAIN // 2
             lines += _pieces(nodes, steps, main, x, y, rng)
     airport = len(x)
     x, y = np.append(x, AIRPORT[0]), np.append(y, AIRPORT[1])
-    ends = np.unique([node for kind, nodes in lines if kind == MAIN_STREET for node in nodes])
+    ends = np.unique([node for kind, nodes in lines if kind == _MAIN_STREET for node in nodes])
     far = np.hypot(x[ends] - AIRPORT[0], y[ends] - AIRPORT[1])
-    lines += [(MOTORWAY, [int(end), airport]) for end in ends[np.argsort(far, kind="stable")[[0, 4, 9]]]]
+    lines += [(_MOTORWAY, [int(end), airport]) for end in ends[np.argsort(far, kind="stable")[[0, 4, 9]]]]
     return _connected(x, y, lines, airport)
 
 
 def _nodes(rng):
     i, j = (a.ravel() for a in np.meshgrid(np.arange(-20, 34), np.arange(-30, 31), indexing="ij"))
-    x = i * BLOCK + 200 * np.sin(j * BLOCK / 2_600) + rng.normal(0, 22, i.size)
-    y = j * BLOCK + 160 * np.sin(i * BLOCK / 3_100) + rng.normal(0, 22, i.size)
+    x = i * _BLOCK + 200 * np.sin(j * _BLOCK / 2_600) + rng.normal(0, 22, i.size)
+    y = j * _BLOCK + 160 * np.sin(i * _BLOCK / 3_100) + rng.normal(0, 22, i.size)
     keep = (x > coast(y) + 80) & ((x / 10_000) ** 2 + (y / 9_200) ** 2 < 1) & (np.abs(y - river(x)) > 70)
-    keep &= ~((x > PARK[0]) & (x < PARK[1]) & (y > PARK[2]) & (y < PARK[3]))
-    keep &= (np.hypot(x, y) < SUBURB) | ((i % 2 == 1) & (j % 2 == 1))
+    keep &= ~((x > _PARK[0]) & (x < _PARK[1]) & (y > _PARK[2]) & (y < _PARK[3]))
+    keep &= (np.hypot(x, y) < _SUBURB) | ((i % 2 == 1) & (j % 2 == 1))
     return x[keep], y[keep], i[keep], j[keep]
 
 
@@ -80,7 +80,7 @@ def _pieces(nodes, steps, main, x, y, rng):
             out.append(piece)
             piece = []
         piece = [*piece, b]
-    return [(MAIN_STREET if main else LOCAL, p) for p in [*out, piece] if len(p) > 1]
+    return [(_MAIN_STREET if main else _LOCAL, p) for p in [*out, piece] if len(p) > 1]
 
 
 def _connected(x, y, lines, airport) -> Streets:
@@ -112,8 +112,8 @@ def way(streets: Streets, a: int, b: int) -> np.ndarray:
 
 def degrees(x, y) -> tuple[np.ndarray, np.ndarray]:
     """Latitude and longitude of the city's plane."""
-    lat = CENTRE[0] + np.asarray(y, float) / metres_per_degree(np.array(CENTRE[0]))[1]
-    return lat, CENTRE[1] + np.asarray(x, float) / metres_per_degree(lat)[0]
+    lat = _CENTRE[0] + np.asarray(y, float) / metres_per_degree(np.array(_CENTRE[0]))[1]
+    return lat, _CENTRE[1] + np.asarray(x, float) / metres_per_degree(lat)[0]
 
 
 def as_geojson(streets: Streets) -> str:
@@ -121,14 +121,14 @@ def as_geojson(streets: Streets) -> str:
     y = np.linspace(-11_000, 11_000, 89)
     shore = list(zip(coast(y), y, strict=True))
     x = np.linspace(float(coast(river(-5_000))), 12_500, 60)
-    west, east, south, north = PARK
+    west, east, south, north = _PARK
     features = [
         _feature("land", "Polygon", [[*shore, (12_500, 11_000), (12_500, -11_000), shore[0]]]),
         _feature("park", "Polygon", [[(west, south), (east, south), (east, north), (west, north), (west, south)]]),
         _feature("river", "LineString", list(zip(x, river(x), strict=True))),
         _feature("airport", "Point", AIRPORT),
     ]
-    names = {LOCAL: "street", MAIN_STREET: "main street", MOTORWAY: "motorway"}
+    names = {_LOCAL: "street", _MAIN_STREET: "main street", _MOTORWAY: "motorway"}
     for kind, name in names.items():
         lines = [[(streets.x[n], streets.y[n]) for n in nodes] for k, nodes in streets.lines if k == kind]
         features.append(_feature(name, "MultiLineString", lines))

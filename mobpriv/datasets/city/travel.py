@@ -6,9 +6,9 @@ import numpy as np
 
 from mobpriv.datasets.city.streets import FREE_SPEED, Streets, way
 
-WALK, RIDE, DRIVE = "walk", "ride", "drive"
-PACE = {WALK: 1.3, RIDE: 4.2}  # m/s
-STOP_SHARE, STOP_MEAN = 0.3, 18.0  # of junctions a car stops at; s
+_WALK, _RIDE, DRIVE = "walk", "ride", "drive"
+_PACE = {_WALK: 1.3, _RIDE: 4.2}  # m/s
+_STOP_SHARE, _STOP_MEAN = 0.3, 18.0  # of junctions a car stops at; s
 
 
 class Spot(NamedTuple):
@@ -48,9 +48,9 @@ class Track:
         length = np.hypot(np.diff(x), np.diff(y))
         seconds = length / self._speeds(nodes, mode, rng)
         wait = np.zeros(len(seconds))
-        if mode != WALK:
-            stops = rng.random(len(seconds)) < STOP_SHARE
-            wait[stops] = rng.exponential(STOP_MEAN, stops.sum())
+        if mode != _WALK:
+            stops = rng.random(len(seconds)) < _STOP_SHARE
+            wait[stops] = rng.exponential(_STOP_MEAN, stops.sum())
             wait[-1] = 0
         arrive = self.t + np.cumsum(seconds + wait) - wait
         t = np.column_stack([arrive, arrive + wait]).ravel()  # each junction twice: arrival and departure
@@ -61,8 +61,8 @@ class Track:
 
     def _speeds(self, nodes, mode, rng):
         steps = len(nodes) + 1
-        if mode in PACE:
-            return np.full(steps, PACE[mode] * np.exp(rng.normal(0, 0.12)))
+        if mode in _PACE:
+            return np.full(steps, _PACE[mode] * np.exp(rng.normal(0, 0.12)))
         kinds = self.streets.kind[nodes[:-1], nodes[1:]]
         speed = FREE_SPEED[kinds] * traffic(self.t) * np.exp(rng.normal(0, 0.08)) * rng.uniform(0.8, 1.15, len(kinds))
         return np.r_[3.0, speed, 3.0]  # at walking pace in the yard
@@ -82,5 +82,5 @@ def traffic(t: float) -> float:
 def mode_of(metres: float, rng: np.random.Generator) -> str:
     """Short ways on foot, long ones motorised, some by bicycle."""
     if metres < 900 or (metres < 1_800 and rng.random() < 0.5):
-        return WALK
-    return RIDE if metres < 5_000 and rng.random() < 0.25 else DRIVE
+        return _WALK
+    return _RIDE if metres < 5_000 and rng.random() < 0.25 else DRIVE

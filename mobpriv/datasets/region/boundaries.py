@@ -13,7 +13,7 @@ from mobpriv.base.ranges import whole
 from mobpriv.datasets.region.ground import INNER, Ground, check_numbers, ground_of_polygons
 from mobpriv.ground.geo import metres_per_degree
 
-NAME_COLUMNS = ("municipality", "name")  # columns of a file of boundaries that may hold the names of municipalities
+_NAME_COLUMNS = ("municipality", "name")  # columns of a file of boundaries that may hold the names of municipalities
 
 
 def read_boundaries(path) -> geopandas.GeoDataFrame:
@@ -22,9 +22,9 @@ def read_boundaries(path) -> geopandas.GeoDataFrame:
         table = geopandas.read_file(path)
     except (OSError, RuntimeError, ValueError) as error:  # pyogrio's own are RuntimeErrors
         raise ValueError(f"{Path(path).name} is no file of boundaries: give GeoJSON, for instance ({error})") from None
-    column = next((name for name in NAME_COLUMNS if name in table), None)
+    column = next((name for name in _NAME_COLUMNS if name in table), None)
     if column is None:
-        raise ValueError(f"{Path(path).name} lacks the names of its municipalities: a column {' or '.join(NAME_COLUMNS)}")
+        raise ValueError(f"{Path(path).name} lacks the names of its municipalities: a column {' or '.join(_NAME_COLUMNS)}")
     if table.crs is None:
         raise ValueError(f"{Path(path).name} does not say its coordinate reference system")
     table = table.rename(columns={column: "municipality"})[["municipality", "geometry"]].to_crs("EPSG:4326")

@@ -20,17 +20,20 @@ from mobpriv.datasets.region.people import (
 )
 from mobpriv.datasets.region.streams import above, exponential, person_stream, standard_normal, uniform
 
-ACTIVITY, MAX_CALLS = 1.4, 100.0  # standard deviation of the logarithm of someone's calls a day; calls a day at most on average
-ROAD_CALLS = 8.0  # people who work on the road call eight times as much, for work
-BUSY = 0.5  # standard deviation of the logarithm of a day's factor
+_ACTIVITY, _MAX_CALLS = (
+    1.4,
+    100.0,
+)  # standard deviation of the logarithm of someone's calls a day; calls a day at most on average
+_ROAD_CALLS = 8.0  # people who work on the road call eight times as much, for work
+_BUSY = 0.5  # standard deviation of the logarithm of a day's factor
 WEEKEND = 0.75  # calls of a weekend day relative to a working day
-AGAIN, PAUSE = 0.5, 240.0  # probability that a call is followed by another; s, mean pause between them
-DURATION, SHAPE, LONGEST = 60.0, 0.6, 7_200.0  # s: log-logistic (Vaz de Melo et al. 2010, doi:10.1007/978-3-642-15939-8_23)
-STAND_IN, HANDOVER = 0.3, 0.02  # probability that another antenna of the municipality serves a call; takes it over
+_AGAIN, _PAUSE = 0.5, 240.0  # probability that a call is followed by another; s, mean pause between them
+_DURATION, _SHAPE, _LONGEST = 60.0, 0.6, 7_200.0  # s: log-logistic (Vaz de Melo et al. 2010, doi:10.1007/978-3-642-15939-8_23)
+_STAND_IN, _HANDOVER = 0.3, 0.02  # probability that another antenna of the municipality serves a call; takes it over
 # calls of each hour of the clock, midnight first: few at night, a morning, a late afternoon; at weekends later and flatter
-WORKING_DAY = np.array([2, 1, 1, 1, 1, 2, 6, 20, 45, 60, 65, 65, 62, 55, 55, 58, 62, 70, 72, 65, 52, 38, 20, 8.0])
-FREE_DAY = np.array([5, 3, 2, 1, 1, 1, 3, 8, 20, 38, 52, 60, 60, 52, 48, 48, 52, 56, 60, 58, 48, 36, 24, 12.0])
-_WORKING, _FREE = np.cumsum(WORKING_DAY), np.cumsum(FREE_DAY)
+_WORKING_DAY = np.array([2, 1, 1, 1, 1, 2, 6, 20, 45, 60, 65, 65, 62, 55, 55, 58, 62, 70, 72, 65, 52, 38, 20, 8.0])
+_FREE_DAY = np.array([5, 3, 2, 1, 1, 1, 3, 8, 20, 38, 52, 60, 60, 52, 48, 48, 52, 56, 60, 58, 48, 36, 24, 12.0])
+_WORKING, _FREE = np.cumsum(_WORKING_DAY), np.cumsum(_FREE_DAY)
 
 PASSING, VISITING, WORKING_THERE, LIVING_THERE = 1, 2, 4, 8  # a person's activities in a municipality, as bits
 
@@ -67,7 +70,7 @@ def block(world, key, first, last, days, median):
         for wanted in begins:
             begin = np.floor(max(wanted, free))
             u = uniform(s)
-            length = np.ceil(min(DURATION * (u / (1 - u)) ** SHAPE, LONGEST))
+            length = np.ceil(min(_DURATION * (u / (1 - u)) ** _SHAPE, _LONGEST))
             if begin >= days * DAY:
                 break
             free = begin + length + 2  # one phone makes one call at a time
@@ -80,7 +83,7 @@ def block(world, key, first, last, days, median):
             if moving or later > stay or leave[stay] <= begin + length:
                 end, end_moving = _serving(world, arrive, leave, place, later, begin + length, s)
                 activities[world.owner[end]] |= PASSING if end_moving else VISITING
-            elif uniform(s) < HANDOVER:
+            elif uniform(s) < _HANDOVER:
                 end = world.neighbours[served, np.int64(ANTENNA_NEIGHBOURS * uniform(s))]
             activities[world.owner[served]] |= PASSING if moving else VISITING
             caller[n], t[n], cell[n], end_cell[n], duration[n] = number, begin, served, end, length
@@ -104,14 +107,14 @@ def _grown(column, capacity):
 @numba.njit(cache=True)
 def _times(person, days, median, s):
     """Times of a person's possible calls, in order: seconds on the clock since the first midnight."""
-    rate = median * np.exp(ACTIVITY * standard_normal(s))
+    rate = median * np.exp(_ACTIVITY * standard_normal(s))
     if person.kind == ON_THE_ROAD:
-        rate *= ROAD_CALLS
-    rate = min(rate, MAX_CALLS) * (1 - AGAIN)  # cascades a day: each has 1/(1 − AGAIN) calls on average
+        rate *= _ROAD_CALLS
+    rate = min(rate, _MAX_CALLS) * (1 - _AGAIN)  # cascades a day: each has 1/(1 − AGAIN) calls on average
     out, n = np.empty(256), 0
     for day in range(days):
         weekend = day % 7 >= 5
-        today = rate * np.exp(BUSY * standard_normal(s) - BUSY**2 / 2) * (WEEKEND if weekend else 1.0)
+        today = rate * np.exp(_BUSY * standard_normal(s) - _BUSY**2 / 2) * (WEEKEND if weekend else 1.0)
         share = exponential(s) / today  # a Poisson process of this rate, on the clock of the day's calls
         while share < 1:
             t = day * DAY + _hour(_FREE if weekend else _WORKING, share) * HOUR + 0.5 * person.late
@@ -121,9 +124,9 @@ def _times(person, days, median, s):
                 if t >= 0:
                     out[n] = t
                     n += 1
-                if uniform(s) >= AGAIN:
+                if uniform(s) >= _AGAIN:
                     break
-                t += 30 + PAUSE * exponential(s)
+                t += 30 + _PAUSE * exponential(s)
             share += exponential(s) / today
     return _sorted(out[:n])
 
@@ -153,7 +156,7 @@ def _hour(cumulative, share):
 def _serving(world, arrive, leave, place, stay, t, s):
     """The cell that serves a person at a time, and whether she is travelling; ``stay`` is the last stay that has begun."""
     if t < leave[stay]:
-        if uniform(s) < STAND_IN:
+        if uniform(s) < _STAND_IN:
             return world.neighbours[place[stay], np.int64(ANTENNA_NEIGHBOURS * uniform(s))], False
         return place[stay], False
     share = (t - leave[stay]) / (arrive[stay + 1] - leave[stay])

@@ -11,9 +11,9 @@ import pyarrow.parquet as pq
 
 from mobpriv.datasets.region.ground import Ground
 
-FILE_ENDINGS = (".parquet", "_cells.parquet", "_people.parquet", "_municipalities.geojson")
+_FILE_ENDINGS = (".parquet", "_cells.parquet", "_people.parquet", "_municipalities.geojson")
 PERSON_ROLES = ("resident", "dynamic resident", "commuter", "visitor", "passing by")
-ROWS_PER_GROUP = 1 << 21  # of a group of rows
+_ROWS_PER_GROUP = 1 << 21  # of a group of rows
 _TEXT = pa.dictionary(pa.int32(), pa.string())
 _CALLS = pa.schema({"user": _TEXT, "t": pa.int64(), "cell": _TEXT, "end_cell": _TEXT, "duration": pa.int32()})
 _PEOPLE = pa.schema({"person": _TEXT, "municipality": _TEXT, "role": _TEXT})
@@ -49,11 +49,11 @@ def write(folder, ground: Ground, blocks: Iterable[Block], level: int) -> list[P
 
 
 def _write(folder: Path, ground: Ground, blocks: Iterable[Block], level: int) -> list[Path]:
-    calls, cells, people, towns = (folder / f"region{part}" for part in FILE_ENDINGS)
+    calls, cells, people, towns = (folder / f"region{part}" for part in _FILE_ENDINGS)
     table = pa.Table.from_pandas(ground.cells, preserve_index=False).replace_schema_metadata(_SYNTHETIC)
     pq.write_table(table, cells, compression="zstd", compression_level=level)
     with _file(calls, _CALLS, level) as one, _file(people, _PEOPLE, level) as other:
-        of_calls, of_people = _Rows(one, calls_table, ground), _Rows(other, people_table, ground)
+        of_calls, of_people = _Rows(one, _calls_table, ground), _Rows(other, people_table, ground)
         for block in blocks:
             of_calls.add(block[:5])
             of_people.add(block[5:])
@@ -71,11 +71,11 @@ class _Rows:
 
     def add(self, columns: tuple[np.ndarray, ...]) -> None:
         self.waiting.append(columns)
-        if sum(len(columns[0]) for columns in self.waiting) >= ROWS_PER_GROUP:
+        if sum(len(columns[0]) for columns in self.waiting) >= _ROWS_PER_GROUP:
             joined = [np.concatenate(column) for column in zip(*self.waiting, strict=True)]
-            full = len(joined[0]) // ROWS_PER_GROUP * ROWS_PER_GROUP
-            for first in range(0, full, ROWS_PER_GROUP):
-                self._write([column[first : first + ROWS_PER_GROUP] for column in joined])
+            full = len(joined[0]) // _ROWS_PER_GROUP * _ROWS_PER_GROUP
+            for first in range(0, full, _ROWS_PER_GROUP):
+                self._write([column[first : first + _ROWS_PER_GROUP] for column in joined])
             self.waiting = [tuple(column[full:] for column in joined)]
 
     def end(self) -> None:
@@ -83,7 +83,7 @@ class _Rows:
 
     def _write(self, columns: list[np.ndarray]) -> None:
         if len(columns[0]):
-            self.file.write_table(self.table(*columns, self.ground), ROWS_PER_GROUP)
+            self.file.write_table(self.table(*columns, self.ground), _ROWS_PER_GROUP)
 
 
 def _file(path: Path, schema: pa.Schema, level: int) -> pq.ParquetWriter:
@@ -98,7 +98,7 @@ def _file(path: Path, schema: pa.Schema, level: int) -> pq.ParquetWriter:
     )
 
 
-def calls_table(person, t, cell, end_cell, duration, ground: Ground) -> pa.Table:
+def _calls_table(person, t, cell, end_cell, duration, ground: Ground) -> pa.Table:
     cells = pa.array(ground.cells["cell"], pa.string())
     end = pa.array(end_cell, pa.int32(), mask=end_cell == cell)  # null if it is the same
     coded = pa.DictionaryArray.from_arrays

@@ -15,12 +15,12 @@ from scipy.spatial import cKDTree
 
 from mobpriv.ground.geo import metres_per_degree
 
-ISLAND_CENTRE = (44.5, -14.5)  # degrees: open Atlantic, 200 km west of the synthetic city, where there is no land
+_ISLAND_CENTRE = (44.5, -14.5)  # degrees: open Atlantic, 200 km west of the synthetic city, where there is no land
 AREA = 80e6  # m², of a municipality on average
-DEGREE_DECIMALS = 5  # of a degree: 1.1 m
+_DEGREE_DECIMALS = 5  # of a degree: 1.1 m
 MIN_ANTENNAS = 2  # antennas of a municipality
-MIN_SPACING = 0.4  # least distance between two antennas, in mean spacings of a municipality's antennas
-TOWN = 0.22  # standard deviation of an antenna's distance from the town's middle, in roots of the municipality's area
+_MIN_SPACING = 0.4  # least distance between two antennas, in mean spacings of a municipality's antennas
+_TOWN = 0.22  # standard deviation of an antenna's distance from the town's middle, in roots of the municipality's area
 INNER = 50.0  # m, least distance of an antenna from the border
 PIXEL = 250.0  # m, side of the squares of the map of serving antennas
 ANTENNA_NEIGHBOURS = 3  # antennas of the same municipality that may replace one
@@ -48,7 +48,7 @@ def make_ground(municipalities: int, antennas: int, rng: np.random.Generator) ->
     polygons = _polygons(island, municipalities, town_rng)
     names = [f"M{k + 1:03d}" for k in range(municipalities)]
     shapes = shapely.transform(polygons, lambda xy: np.column_stack(plane_to_degrees(*xy.T)[::-1]))
-    return ground_of_polygons(names, polygons, shapes, antennas, ISLAND_CENTRE, antenna_rng)
+    return ground_of_polygons(names, polygons, shapes, antennas, _ISLAND_CENTRE, antenna_rng)
 
 
 def ground_of_polygons(
@@ -90,11 +90,11 @@ def check_numbers(municipalities: int, antennas: int) -> None:
         )
 
 
-def plane_to_degrees(x, y, centre: tuple[float, float] = ISLAND_CENTRE) -> tuple[np.ndarray, np.ndarray]:
+def plane_to_degrees(x, y, centre: tuple[float, float] = _ISLAND_CENTRE) -> tuple[np.ndarray, np.ndarray]:
     """Latitude and longitude of the plane about ``centre``, to :data:`DEGREE_DECIMALS`."""
     east, north = metres_per_degree(np.array(centre[0]))
     lat, lng = centre[0] + np.asarray(y, float) / north, centre[1] + np.asarray(x, float) / east
-    return lat.round(DEGREE_DECIMALS), lng.round(DEGREE_DECIMALS)
+    return lat.round(_DEGREE_DECIMALS), lng.round(_DEGREE_DECIMALS)
 
 
 def _coast(area: float, rng: np.random.Generator) -> shapely.Polygon:
@@ -157,10 +157,10 @@ def _antennas(polygon: shapely.Polygon, count: int, rng: np.random.Generator) ->
     """Positions in a municipality, denser towards its middle, none too near to another one or to the border."""
     polygon = max(shapely.get_parts(polygon), key=shapely.area)
     middle, side = np.array(polygon.centroid.coords[0]), np.sqrt(polygon.area)
-    inner, spacing = polygon.buffer(-INNER), MIN_SPACING * side / np.sqrt(count)
+    inner, spacing = polygon.buffer(-INNER), _MIN_SPACING * side / np.sqrt(count)
     positions = np.zeros((0, 2))
     while len(positions) < count:
-        point = np.round(middle + rng.normal(0, TOWN * side, 2))
+        point = np.round(middle + rng.normal(0, _TOWN * side, 2))
         if shapely.contains_xy(inner, *point) and (not len(positions) or np.hypot(*(positions - point).T).min() > spacing):
             positions = np.vstack([positions, point])
         spacing *= 0.999  # guarantees that the loop ends

@@ -23,21 +23,21 @@ from mobpriv.datasets.region.streams import chosen, exponential, standard_normal
 
 HOUR, DAY = 3_600.0, 86_400.0
 AT_WORKPLACE, ON_THE_ROAD = 0, 1  # kinds of working days; other people do not work away from home
-WORKING, ROAD = 0.55, 0.1  # shares of the people: 55 % at a workplace (or school), 10 % on the road, the others at home
-NEAR, COMMUTE = 1_000.0, 3_000.0  # m, added to the distance in gravity: of free time, of work
+_WORKING, _ROAD = 0.55, 0.1  # shares of the people: 55 % at a workplace (or school), 10 % on the road, the others at home
+_NEAR, _COMMUTE = 1_000.0, 3_000.0  # m, added to the distance in gravity: of free time, of work
 RHO, GAMMA = 0.6, 0.21  # Song et al. 2010
-KNOWN, PLACES = 10, 60  # outings before the first day; most places that a person can know
-OUTINGS, SPREAD = (
+_KNOWN, PLACES = 10, 60  # outings before the first day; most places that a person can know
+_OUTINGS, _SPREAD = (
     0.6,
     0.8,
 )  # median over people of outings a day, and the standard deviation of its logarithm: stay-at-homes, rovers
-TRIP = 0.08  # probability of a day's trip on a day of the weekend, for someone of median outings
-STOP = 40.0  # min, mean length of a stop of work on the road
-SPEED, START_UP = 9.0, 240.0  # m/s on the way (32 km/h), s before it
-CHRONOTYPE = 0.8  # h, standard deviation of the shift of a person's day
+_TRIP = 0.08  # probability of a day's trip on a day of the weekend, for someone of median outings
+_STOP = 40.0  # min, mean length of a stop of work on the road
+_SPEED, _START_UP = 9.0, 240.0  # m/s on the way (32 km/h), s before it
+_CHRONOTYPE = 0.8  # h, standard deviation of the shift of a person's day
 _STAYS = 64  # of a day, at most
 
-Life = tuple[np.ndarray, np.ndarray, np.ndarray, int]  # arrive, leave, place of each stay in order; how many stays
+_Life = tuple[np.ndarray, np.ndarray, np.ndarray, int]  # arrive, leave, place of each stay in order; how many stays
 
 
 class World(NamedTuple):
@@ -65,7 +65,7 @@ class Person(NamedTuple):
 
 def world_of(ground: Ground) -> World:
     squared = (ground.x[:, None] - ground.x) ** 2 + (ground.y[:, None] - ground.y) ** 2
-    gravity = [np.cumsum(ground.weight / (np.sqrt(squared) + near) ** 2, axis=1) for near in (NEAR, COMMUTE)]
+    gravity = [np.cumsum(ground.weight / (np.sqrt(squared) + near) ** 2, axis=1) for near in (_NEAR, _COMMUTE)]
     return World(
         ground.x,
         ground.y,
@@ -84,10 +84,10 @@ def person_of(world, s):
     home = chosen(s, world.homes)
     kind, work = 2, -1
     u = uniform(s)
-    if u < WORKING + ROAD:
-        kind = AT_WORKPLACE if u < WORKING else ON_THE_ROAD
+    if u < _WORKING + _ROAD:
+        kind = AT_WORKPLACE if u < _WORKING else ON_THE_ROAD
         work = chosen(s, world.work[home])
-    return Person(home, work, kind, OUTINGS * np.exp(SPREAD * standard_normal(s)), HOUR * CHRONOTYPE * standard_normal(s))
+    return Person(home, work, kind, _OUTINGS * np.exp(_SPREAD * standard_normal(s)), HOUR * _CHRONOTYPE * standard_normal(s))
 
 
 @numba.njit(cache=True)
@@ -97,7 +97,7 @@ def life(world, person, days, s):
     place = np.empty(days * _STAYS + 1, np.int32)
     arrive[0], leave[0], place[0] = 0.0, 0.0, person.home
     n, known, visits = 1, np.empty(PLACES, np.int32), np.zeros(PLACES)
-    for _ in range(KNOWN):
+    for _ in range(_KNOWN):
         _place_to_go(world, person.home, known, visits, s)
     for day in range(days):
         midnight, weekend = day * DAY + person.late, day % 7 >= 5
@@ -105,7 +105,7 @@ def life(world, person, days, s):
         t, end, busy = midnight + 9.5 * HOUR, midnight + 21 * HOUR, person.outings
         if weekend:
             t, busy = t + HOUR, 1.5 * busy
-            if uniform(s) < TRIP * person.outings / OUTINGS:
+            if uniform(s) < _TRIP * person.outings / _OUTINGS:
                 t, n = _trip(world, midnight, arrive, leave, place, n, s)
         elif person.kind == AT_WORKPLACE:
             t = midnight + (17 + 0.5 * standard_normal(s)) * HOUR
@@ -136,7 +136,7 @@ def _go(world, to, at, until, arrive, leave, place, n):
     if to == before:
         leave[n - 1] = max(leave[n - 1], until)
         return n
-    way = START_UP + np.hypot(world.x[to] - world.x[before], world.y[to] - world.y[before]) / SPEED
+    way = _START_UP + np.hypot(world.x[to] - world.x[before], world.y[to] - world.y[before]) / _SPEED
     leave[n - 1] = max(leave[n - 1], at - way, arrive[n - 1] + 300.0)
     arrive[n], place[n] = leave[n - 1] + way, to
     leave[n] = max(until, arrive[n] + 300.0)
@@ -174,7 +174,7 @@ def _rounds(world, person, midnight, arrive, leave, place, n, s):
     stops = 0
     while leave[n - 1] < end and stops < 24:
         to = chosen(s, world.work[person.work])
-        n = _go(world, to, 0.0, leave[n - 1] + 60 * STOP * exponential(s) + 300.0, arrive, leave, place, n)
+        n = _go(world, to, 0.0, leave[n - 1] + 60 * _STOP * exponential(s) + 300.0, arrive, leave, place, n)
         stops += 1
     return max(end, leave[n - 1]), n
 

@@ -18,10 +18,10 @@ from typing import NamedTuple
 import numba
 import numpy as np
 
-EUCLIDEAN, MANHATTAN, COSINE = range(3)
-METRICS = {"euclidean": EUCLIDEAN, "manhattan": MANHATTAN, "cosine": COSINE}
-LEAF = 16  # groups in a leaf of the tree
-LANES = 8  # 32-bit numbers that are subtracted at once
+_EUCLIDEAN, MANHATTAN, _COSINE = range(3)
+METRICS = {"euclidean": _EUCLIDEAN, "manhattan": MANHATTAN, "cosine": _COSINE}
+_LEAF = 16  # groups in a leaf of the tree
+_LANES = 8  # 32-bit numbers that are subtracted at once
 FAR = 1e30
 NOBODY = -1
 
@@ -53,7 +53,7 @@ def axes(metric: int, means: np.ndarray) -> np.ndarray:
 def places(metric: int, means: np.ndarray, axes: np.ndarray) -> np.ndarray:
     """Positions of the means in the tree, (groups, coordinates rounded up to whole lanes), float32."""
     rotated = _placed(metric, means) @ axes
-    positions = np.zeros((len(rotated), -(-rotated.shape[1] // LANES) * LANES), np.float32)
+    positions = np.zeros((len(rotated), -(-rotated.shape[1] // _LANES) * _LANES), np.float32)
     positions[:, : rotated.shape[1]] = rotated
     return positions
 
@@ -63,7 +63,7 @@ def _placed(metric, means):
 
     A mean of zeros has an axis of its own, so that it is at 0 from other zeros and at 1 from all others.
     """
-    if metric != COSINE:
+    if metric != _COSINE:
         return means
     length = np.linalg.norm(means, axis=1)
     return np.column_stack([means / np.where(length == 0, 1, length)[:, None], length == 0])
@@ -71,7 +71,7 @@ def _placed(metric, means):
 
 def tree(points: np.ndarray, ids: np.ndarray) -> Tree:
     """The tree of these points (positions of the groups ``ids``)."""
-    levels = max(0, int(np.ceil(np.log2(max(1, len(ids)) / LEAF))))
+    levels = max(0, int(np.ceil(np.log2(max(1, len(ids)) / _LEAF))))
     nodes = 2 ** (levels + 1) - 1
     start, end = np.zeros(nodes, np.int64), np.zeros(nodes, np.int64)
     low, high = np.empty((nodes, points.shape[1]), np.float32), np.empty((nodes, points.shape[1]), np.float32)
@@ -143,7 +143,7 @@ def exact(metric, totals, members, means, one, other, max_product):
     """
     a, b = members[one], members[other]
     cells = totals.shape[1]
-    if metric == COSINE:
+    if metric == _COSINE:
         dot, left, right = 0.0, 0.0, 0.0
         for c in range(cells):
             dot += float(totals[one, c]) * float(totals[other, c])
@@ -156,13 +156,13 @@ def exact(metric, totals, members, means, one, other, max_product):
         distance = 0.0
         for c in range(cells):
             step = abs(means[one, c] - means[other, c])
-            distance += step * step if metric == EUCLIDEAN else step
+            distance += step * step if metric == _EUCLIDEAN else step
         return distance
     p = np.int64(0)
     for c in range(cells):
         x = totals[one, c] * b - totals[other, c] * a
-        p += x * x if metric == EUCLIDEAN else abs(x)
-    q = (a * b) * (a * b) if metric == EUCLIDEAN else a * b
+        p += x * x if metric == _EUCLIDEAN else abs(x)
+    q = (a * b) * (a * b) if metric == _EUCLIDEAN else a * b
     return float(p // q) + float(p % q) / float(q)
 
 
@@ -213,7 +213,7 @@ def _limit(metric, best, unit):
     """The largest 32-bit distance that may be ``best`` or less: means up to ``unit`` err by 6e-8 of it, sums by as little."""
     if metric == MANHATTAN:
         return best + 1e-5 * (best + unit)
-    if metric == COSINE:
+    if metric == _COSINE:
         best, unit = 2 * best, 1.0
     return best + 1e-5 * (best + unit * np.sqrt(best)) + 1e-9 * unit * unit
 

@@ -20,7 +20,7 @@ from mobpriv.icp.profiles import DAYS
 from mobpriv.mechanisms.icp.tables import Protected, name_ranks, profile_table
 
 SENSITIVITIES = ("cell", "call", "day", "profile")
-SLOTS_PER_DAY = 3  # of a day
+_SLOTS_PER_DAY = 3  # of a day
 
 
 def changes(unit: str, cells: int) -> np.ndarray:
@@ -33,16 +33,16 @@ def changes(unit: str, cells: int) -> np.ndarray:
     one_of("sensitivity", unit, SENSITIVITIES)
     if unit in ("cell", "profile"):
         return np.ones(cells)
-    if cells > len(DAYS) or cells % (2 * SLOTS_PER_DAY):
+    if cells > len(DAYS) or cells % (2 * _SLOTS_PER_DAY):
         raise ValueError(
-            f'profiles must hold one to four weeks of {2 * SLOTS_PER_DAY} cells where the sensitivity is that of a "{unit}" (got {cells} cells)'
+            f'profiles must hold one to four weeks of {2 * _SLOTS_PER_DAY} cells where the sensitivity is that of a "{unit}" (got {cells} cells)'
         )
     return 1 / DAYS[:cells]
 
 
 def changed_at_once(unit: str, cells: int) -> int:
     """The number of cells that one unit of privacy may change at once: for a day the slots of that day, for a profile all."""
-    return {"cell": 1, "call": 1, "day": SLOTS_PER_DAY, "profile": cells}[unit]
+    return {"cell": 1, "call": 1, "day": _SLOTS_PER_DAY, "profile": cells}[unit]
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from mobpriv.icp.rows import distinct
 from mobpriv.mechanisms.icp import nearest as near
 from mobpriv.mechanisms.icp.tables import Protected, in_units, profile_table
 
-UNSAFE = ("below k", "printed")
+_UNSAFE = ("below k", "printed")
 _ROUNDED = 12  # decimals to which a user-defined distance is rounded
 
 
@@ -67,7 +67,7 @@ class Primule:
             object.__setattr__(self, "h", tuple(cell_numbers(self.h).tolist()))
         if not callable(self.distance):
             one_of("distance", self.distance, tuple(near.METRICS))
-        one_of("unsafe", self.unsafe, UNSAFE)
+        one_of("unsafe", self.unsafe, _UNSAFE)
 
     def protect(self, profiles: pd.DataFrame, rng: np.random.Generator) -> Protected:
         """Algorithm 1. Fewer profiles than k are returned unchanged, each distinct one a group, flag False. Draws nothing."""

@@ -12,7 +12,7 @@ import pandas as pd
 from mobpriv.icp.rows import rows_by_group
 
 # tenths for shares of five and of two days; 60ths for incomplete weeks; the others for rounded means
-DENOMINATORS = (10, 60, 1000, 10**6)
+_DENOMINATORS = (10, 60, 1000, 10**6)
 _NEAR = 1e-9  # distance from a whole number: far above the error of a division by 5
 
 
@@ -45,8 +45,8 @@ def profile_table(profiles) -> pd.DataFrame:
 
 
 def in_units(x: np.ndarray) -> tuple[np.ndarray, int]:
-    """The values as whole numbers of 1/unit, and the unit: the first of ``DENOMINATORS`` that holds them all."""
-    for unit in DENOMINATORS:
+    """The values as whole numbers of 1/unit, and the unit: the first of ``_DENOMINATORS`` that holds them all."""
+    for unit in _DENOMINATORS:
         scaled = x * unit
         integers = np.rint(scaled)
         if (np.abs(scaled - integers) <= _NEAR * unit).all():

@@ -12,8 +12,8 @@ import pandas as pd
 from mobpriv.base.ranges import between, positive
 from mobpriv.visits.affinity import Neighbourhood
 
-MIN_EPSILON = 1e-9  # below it the noise exceeds the range of integers
-MAX_EPSILON = 700.0  # above it 1/(1 + e^ε) is 0 in floating point: nothing would be perturbed, and no ratio bounded
+_MIN_EPSILON = 1e-9  # below it the noise exceeds the range of integers
+_MAX_EPSILON = 700.0  # above it 1/(1 + e^ε) is 0 in floating point: nothing would be perturbed, and no ratio bounded
 
 
 def check_epsilon(value):
@@ -36,8 +36,8 @@ def _each_positive(values):
 
 
 def _check_range(name: str, value, hint: str = "") -> float:
-    number = positive(name, value, "1 over a visit", MIN_EPSILON, hint)
-    return between(name, number, MIN_EPSILON, MAX_EPSILON, f"must be at most {MAX_EPSILON:g}: above it nothing is perturbed")
+    number = positive(name, value, "1 over a visit", _MIN_EPSILON, hint)
+    return between(name, number, _MIN_EPSILON, _MAX_EPSILON, f"must be at most {_MAX_EPSILON:g}: above it nothing is perturbed")
 
 
 def as_column(epsilon):

@@ -24,7 +24,7 @@ from mobpriv.mechanisms.visits.choices import (
 from mobpriv.visits.affinity import Neighbourhood
 from mobpriv.visits.profiles import as_booleans
 
-P_TOLERANCE = 1e-12  # relative tolerance of p's interval: rounding error of computing 1/(1 + e^ε) in another way
+_P_TOLERANCE = 1e-12  # relative tolerance of p's interval: rounding error of computing 1/(1 + e^ε) in another way
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +57,7 @@ class RandomisedResponse:
         if self.p is not None:
             min_p = float(np.max(least_p(self.epsilon)))
             rule = f"must lie in 1/(1 + e^ε) … e^ε/(1 + e^ε), {min_p:.6g} … {1 - min_p:.6g}, for Proposition 7"
-            p = between("p", self.p, min_p * (1 - P_TOLERANCE), 1 - min_p * (1 - P_TOLERANCE), rule)
+            p = between("p", self.p, min_p * (1 - _P_TOLERANCE), 1 - min_p * (1 - _P_TOLERANCE), rule)
             object.__setattr__(self, "p", float(p))
 
     def __repr__(self) -> str:

@@ -20,12 +20,12 @@ from mobpriv.channels.programs.certificate import Program
 
 THREAD_PARTS = 4
 """Number of parts into which the observables are split for threads: fixed, so that sums do not depend on the cores."""
-REGULAR, MOST_REGULAR = 1e-15, 1e-11
+_REGULAR, _MOST_REGULAR = 1e-15, 1e-11
 """Relative additions to the blocks' diagonals, because near the optimum their smallest eigenvalues vanish in rounding.
 
 After a failed factorisation the addition is multiplied by ten, up to the second number.
 """
-PART_ORDER = 32
+_PART_ORDER = 32
 """LAPACK inverts parts of triangles up to this order."""
 
 
@@ -132,7 +132,7 @@ def _eliminate(core, diagonal, across, F, attacks, inner, outer, between):
                     H[s, c] -= F[h, s] * attacks[o, h]
             add_gram(scaled, H)
         for s in range(others):
-            D[s] *= 1 + REGULAR
+            D[s] *= 1 + _REGULAR
             Y[s] = W[s] / np.sqrt(D[s])
             W[s] /= D[s]
         for s in range(k):
@@ -140,7 +140,7 @@ def _eliminate(core, diagonal, across, F, attacks, inner, outer, between):
         if others:
             add_gram(Y, H, -1.0)
         kept[:] = H
-        regular = REGULAR
+        regular = _REGULAR
         while True:
             for s in range(k):  # for a secret close to another one the remainder may be pure rounding error
                 H[s, s] += regular * diagonal_of_core[s]
@@ -148,7 +148,7 @@ def _eliminate(core, diagonal, across, F, attacks, inner, outer, between):
                 break
             regular *= 10
             H[:] = kept
-            if regular > MOST_REGULAR:
+            if regular > _MOST_REGULAR:
                 return False
         inverse[:] = H
         invert(inverse)
@@ -257,7 +257,7 @@ def invert(triangle):
     The triangle is inverted from small parts of it: twice as fast as LAPACK's dtrtri in OpenBLAS, which multiplies by vectors.
     """
     left, right, low, no, order, failed = _at(_LEFT), _at(_RIGHT), _at(_LOW), _at(_NO), _at(len(triangle)), _at(0)
-    one, minus, n, size = _number(1.0), _number(-1.0), len(triangle), PART_ORDER
+    one, minus, n, size = _number(1.0), _number(-1.0), len(triangle), _PART_ORDER
     for begin in range(0, n, size):
         part, length = triangle[begin:, begin:], _at(min(size, n - begin))
         _trtri(low.ctypes, no.ctypes, length.ctypes, part.ctypes, order.ctypes, failed.ctypes)

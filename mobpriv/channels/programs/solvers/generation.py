@@ -19,11 +19,11 @@ from mobpriv.channels.programs.certificate import Multipliers, Program, lower_bo
 
 ROUNDS = 300
 """Programs after which the last one is returned; 20 to 60 are usual."""
-NEAR, LIKELY = 6, 6
+_NEAR, _LIKELY = 6, 6
 """The first program contains, for every secret, its NEAR cheapest observables and the LIKELY likeliest ones of a constant
 channel.
 """
-TOLERANCE = 1e-10
+_TOLERANCE = 1e-10
 """Tolerance of rows and reduced costs, in a program whose errors are divided by d_max."""
 
 
@@ -66,8 +66,8 @@ def _first_columns(kappa: np.ndarray) -> np.ndarray:
     """(o, s) of the first variables. They include a constant channel, so that the program is feasible."""
     m, n = kappa.shape
     chosen = np.zeros((m, n), dtype=bool)
-    chosen[np.argsort(kappa, axis=0, kind="stable")[: min(NEAR, m)], np.arange(n)] = True
-    chosen[np.argsort(kappa.sum(axis=1), kind="stable")[: min(LIKELY, m)]] = True
+    chosen[np.argsort(kappa, axis=0, kind="stable")[: min(_NEAR, m)], np.arange(n)] = True
+    chosen[np.argsort(kappa.sum(axis=1), kind="stable")[: min(_LIKELY, m)]] = True
     return np.argwhere(chosen)
 
 
@@ -83,7 +83,7 @@ def _first_rows(program: Program) -> np.ndarray:
 def _mended(P: np.ndarray, program: Program, d_max: float) -> np.ndarray:
     """Mix with a constant channel until the distortion privacy is d_m: it is concave, and d_max at a constant channel."""
     ap = (P @ program.F.T).min(axis=1).sum()
-    nearly = TOLERANCE if program.d_m > (1 - 1e-6) * d_max else 0.0  # a tiny gap would need a near-constant channel
+    nearly = _TOLERANCE if program.d_m > (1 - 1e-6) * d_max else 0.0  # a tiny gap would need a near-constant channel
     if ap >= min(program.d_m, d_max) - nearly * d_max:
         return P
     share = min(1.0, (program.d_m - ap) / (d_max - ap) * (1 + 1e-9) + 1e-15)
@@ -103,8 +103,8 @@ class _Restricted:
             ("output_flag", False),
             ("threads", 1),
             ("solver", "simplex"),
-            ("primal_feasibility_tolerance", TOLERANCE),
-            ("dual_feasibility_tolerance", TOLERANCE),
+            ("primal_feasibility_tolerance", _TOLERANCE),
+            ("dual_feasibility_tolerance", _TOLERANCE),
         ]:
             self.highs.setOptionValue(name, setting)
         none = np.empty(0, dtype=np.int32), np.empty(0)
@@ -167,7 +167,7 @@ class _Restricted:
     def negative(self, y: np.ndarray, answers: np.ndarray) -> np.ndarray:
         """(o, s) of missing variables with a negative reduced cost: the four lowest of every secret."""
         reduced = self.kappa - y - answers @ self.F
-        reduced[self.has_column | (reduced > -TOLERANCE)] = 0.0
+        reduced[self.has_column | (reduced > -_TOLERANCE)] = 0.0
         lowest = np.argsort(reduced, axis=0, kind="stable")[:4]
         chosen = np.zeros_like(self.has_column)
         chosen[lowest, np.arange(reduced.shape[1])] = True
@@ -176,7 +176,7 @@ class _Restricted:
     def broken(self) -> np.ndarray:
         """(o, h) of missing rows that the solution violates: the two most violated of every observable."""
         short = self.x[:, None] - self.P @ self.F.T
-        short[self.has_row | (short < TOLERANCE)] = 0.0
+        short[self.has_row | (short < _TOLERANCE)] = 0.0
         worst = np.argsort(-short, axis=1, kind="stable")[:, :2]
         chosen = np.zeros_like(self.has_row)
         chosen[np.arange(len(short))[:, None], worst] = True

@@ -33,8 +33,8 @@ MAX_STEPS = 500
 many.
 """
 PIVOTS = 100
-HOPELESS = {highspy.HighsModelStatus.kInfeasible, highspy.HighsModelStatus.kUnboundedOrInfeasible}
-TOLERANCE = 1e-10
+_HOPELESS = {highspy.HighsModelStatus.kInfeasible, highspy.HighsModelStatus.kUnboundedOrInfeasible}
+_TOLERANCE = 1e-10
 """Tolerance of the rows, the multipliers and the gap between the two objectives, in HiGHS's own scaling: its smallest."""
 
 
@@ -195,13 +195,13 @@ def _run(model: highspy.HighsLp, method: str, gap: float, presolve: str = "on"):
     solver = highspy.Highs()
     options = {"output_flag": False, "threads": 1, "solver": method, "run_crossover": "off", "presolve": presolve}
     options |= {"ipm_iteration_limit": MAX_STEPS, "simplex_iteration_limit": MAX_STEPS * PIVOTS}
-    options |= {"small_matrix_value": 1e-12, "ipm_optimality_tolerance": max(TOLERANCE, gap / 10)}
-    options |= {"primal_feasibility_tolerance": TOLERANCE, "dual_feasibility_tolerance": TOLERANCE}
+    options |= {"small_matrix_value": 1e-12, "ipm_optimality_tolerance": max(_TOLERANCE, gap / 10)}
+    options |= {"primal_feasibility_tolerance": _TOLERANCE, "dual_feasibility_tolerance": _TOLERANCE}
     for option, setting in options.items():
         if solver.setOptionValue(option, setting) != highspy.HighsStatus.kOk:
             raise RuntimeError(f"HiGHS does not take {option} = {setting}")
     solver.passModel(model)
     solver.run()
     solution, status = solver.getSolution(), solver.getModelStatus()
-    valid = solution.value_valid and solution.dual_valid and status not in HOPELESS
+    valid = solution.value_valid and solution.dual_valid and status not in _HOPELESS
     return solution if valid else None, solver.modelStatusToString(status)

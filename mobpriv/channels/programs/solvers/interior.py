@@ -34,9 +34,9 @@ from mobpriv.channels.programs.solvers.points import Point, Warm, slacks
 
 MAX_STEPS = 150
 """Newton steps after which the method ends; 15 to 40 are usual."""
-STALLED = 8
+_STALLED = 8
 """Successive steps that improve neither side after which the method ends."""
-TO_BOUNDARY = 0.995
+_TO_BOUNDARY = 0.995
 """Share of the way to the nearest constraint that a step may go."""
 
 
@@ -76,7 +76,7 @@ def _solve(program: Program, gap: float, watch, warm: Warm | None, threads: Exec
         ahead = ahead[len(passed) :]
         if (
             value - bound <= gap * max(abs(value), np.finfo(float).tiny)
-            or stalled > STALLED
+            or stalled > _STALLED
             or not _step(program, point, blocks)
         ):
             break
@@ -101,7 +101,7 @@ def _step(program: Program, point: Point, blocks: newton.Blocks) -> bool:
     step = _direction(program, point, blocks, joined, pairs, attacks, target - step.slack * step.nu)
     if not np.isfinite(step.P).all():
         return False
-    a, b = _lengths(program, point, step, TO_BOUNDARY)
+    a, b = _lengths(program, point, step, _TO_BOUNDARY)
     for name, length in [
         ("P", a),
         ("x", a),

@@ -14,8 +14,8 @@ from typing import NamedTuple
 import highspy
 import numpy as np
 
-RELATIVE_GAP = 1e-6  # relative: a wider bracket around the optimum is an error
-ABSOLUTE_GAP = 1e-12  # of the largest error, where y itself is 0
+_RELATIVE_GAP = 1e-6  # relative: a wider bracket around the optimum is an error
+_ABSOLUTE_GAP = 1e-12  # of the largest error, where y itself is 0
 MAX_STEPS, PIVOTS = 1000, 1_000_000  # of the interior-point and of the simplex method, after which HiGHS gives up
 
 
@@ -35,7 +35,7 @@ def solve(channel: np.ndarray, error: np.ndarray, by_pair: bool) -> MinMax:
         status = program.run(method)
         if status == highspy.HighsModelStatus.kOptimal:
             candidate = program.solution()
-            if candidate.y - candidate.bound <= RELATIVE_GAP * candidate.y + ABSOLUTE_GAP:
+            if candidate.y - candidate.bound <= _RELATIVE_GAP * candidate.y + _ABSOLUTE_GAP:
                 return MinMax(candidate.attack, float(candidate.y * unit), float(candidate.bound * unit))
             status = f"y = {candidate.y * unit:.9g}, of which only {candidate.bound * unit:.9g} is proved"
     raise RuntimeError(f"the solver stopped early: {status}")

@@ -12,9 +12,9 @@ import numpy as np
 
 from mobpriv.channels.programs.certificate import Program
 
-WAYPOINTS, ROOM = (1e-2, 1e-4, 1e-6), 0.7
+WAYPOINTS, _ROOM = (1e-2, 1e-4, 1e-6), 0.7
 """Relative gaps at which points are kept for a warm start; share of a violated pair's room that a restart leaves free."""
-FIT, CENTRED = 0.05, 4.0
+_FIT, _CENTRED = 0.05, 4.0
 """Share of a new secret's room between its pairs that a restart keeps free on either side; largest ratio of new to old
 multipliers. A point near the boundary at the wrong place once cost 50 steps.
 """
@@ -93,7 +93,7 @@ def restart(program: Program, warm: Warm) -> Point | None:
         P = np.full((m, n), const[:, None])
         P[:, :known] = old.P
         short = np.maximum(-slacks(P, *program.pairs), 0.0)[inside]
-        room = (ROOM * const[constants] * (1 - program.pairs.ratio))[inside]
+        room = (_ROOM * const[constants] * (1 - program.pairs.ratio))[inside]
         share, largest_share = (
             max(float((short / (short + room)).max()), waypoint / 10),
             waypoint if waypoint < WAYPOINTS[0] else 0.5,
@@ -102,7 +102,7 @@ def restart(program: Program, warm: Warm) -> Point | None:
             P[:, :known] = (1 - share) * old.P + share * const[:, None]
             if fill_strictly(P, known, const, *program.pairs):
                 point = _drawn(program, old, P, share, const)
-                if point.pairs.max() <= CENTRED * old.pairs.max():
+                if point.pairs.max() <= _CENTRED * old.pairs.max():
                     return point
             share *= 2
     return None
@@ -128,7 +128,7 @@ def fill_strictly(P, known, const, first, source, target, ratio):
         share = 0.0 if high_sum == np.inf else (1 - low_sum) / (high_sum - low_sum)
         if low_sum == 0.0 and high_sum == np.inf:  # no pair with a secret before it
             P[:, s] = const
-        elif FIT < share < 1 - FIT and (low < high).all():
+        elif _FIT < share < 1 - _FIT and (low < high).all():
             P[:, s] = low + share * (high - low)
         else:
             return False
