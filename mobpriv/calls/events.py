@@ -37,7 +37,7 @@ def place_antennas(traces: Traces, count: int, rng: np.random.Generator) -> Cell
     """Place ``count`` antennas where the records are, as networks are built where the traffic is.
 
     The antennas are the centres of k-means (MacQueen 1967) of a random sample of the records, in metres. Each square of side
-    :data:`SQUARE_SIDE` counts once in the sample, so that a taxi rank or an office does not attract several antennas. Raises
+    :data:`_SQUARE_SIDE` counts once in the sample, so that a taxi rank or an office does not attract several antennas. Raises
     ``ValueError`` if the records occupy fewer squares than ``count``.
     """
     count = ranges.whole("count", count, 1)

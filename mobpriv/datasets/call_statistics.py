@@ -20,7 +20,7 @@ def describe_calls(calls: Calls, cells: Cells, zone: str = "UTC") -> pd.DataFram
 
     * ``at`` is the quantile over users (or user-days, or pairs of successive calls of a user), missing for other numbers.
     * Days and hours are those of ``zone``. The days of a user are all days from the set's first call to its last; user-days are
-      days with a call. The night ends at :data:`NIGHT`.
+      days with a call. The night ends at :data:`_NIGHT`.
     * A user's burstiness is (σ − μ)/(σ + μ) of the times between successive calls, for users with at least :data:`GAPS` of
       them. It is −1 for a clock, 0 for a Poisson process, towards 1 for bursts.
     * The radius of gyration is over a user's calls.

@@ -9,7 +9,7 @@ Quotation marks have a meaning only in files declared as quoted (CSV, RFC 4180):
 * A value is quoted completely or not at all, and a quotation mark in it is doubled.
 * A quoted value may run over lines if it is closed, and only in a column that need not be on one line.
 * A line that violates this is left out alone, without other lines.
-* Each further line of a value that runs over lines counts under :data:`INSIDE`, so that no line disappears silently.
+* Each further line of a value that runs over lines counts under :data:`_INSIDE`, so that no line disappears silently.
 """
 
 import csv

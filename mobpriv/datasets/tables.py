@@ -385,7 +385,7 @@ def head(path: Path, names=None, delimiter: str | None = None) -> tuple[list[str
 
 
 def first_rows(path: Path, columns: dict[str, str], delimiter: str) -> pd.DataFrame:
-    """The rows in the first :data:`HEAD` bytes of a text, with coordinates as text."""
+    """The rows in the first :data:`_HEAD` bytes of a text, with coordinates as text."""
     return text_table(path, columns, None, delimiter, max_bytes=_HEAD, coordinates=pa.string())[0]
 
 

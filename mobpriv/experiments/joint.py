@@ -294,7 +294,7 @@ def _check_epsilons(epsilons) -> None:
 
 
 def scenario_1(area: Area, epsilons) -> list[dict]:
-    """Solve (22) for p_ε, (21) for p_dm and (24) for p_ε,dm with d_m = AP(p_ε), for every ε; rows of :func:`result_row`.
+    """Solve (22) for p_ε, (21) for p_dm and (24) for p_ε,dm with d_m = AP(p_ε), for every ε; rows of :func:`_result_row`.
 
     p_ε satisfies (24c) at this d_m and is therefore optimal for (24). By construction the joint cost equals the differential
     cost, and the constraint on the distortion privacy adds nothing. (24) is solved all the same.
@@ -368,7 +368,7 @@ def frontier(area: Area, epsilons, shares) -> list[dict]:
 
 
 def scenario_2(area: Area, epsilons, shares) -> list[dict]:
-    """Solve (22) for every ε, then (21) and (24) for d_m above AP(p_ε); rows of :func:`result_row`.
+    """Solve (22) for every ε, then (21) and (24) for d_m above AP(p_ε); rows of :func:`_result_row`.
 
     d_m is the given ``shares`` of the way from AP(p_ε) to d_max, the largest AP of any channel. The paper says only "some
     values of d_m that are higher". Rows have the ``share``. If AP(p_ε) = d_max up to 1e-6 there is no such d_m, and only the
@@ -394,7 +394,7 @@ def scenario_2(area: Area, epsilons, shares) -> list[dict]:
 
 
 def scenario_3(area: Area, epsilons, step: float = 500.0) -> list[dict]:
-    """Solve (22) for every ε, (21) for every d_m and (24) for every pair; rows of :func:`result_row`.
+    """Solve (22) for every ε, (21) for every d_m and (24) for every pair; rows of :func:`_result_row`.
 
     d_m = ``step``, 2 ``step``, … up to d_max (m). If d_m ≤ AP(p_ε), p_ε is optimal for (24), as in scenario 1: it is used, and
     the row has ``reused``. (24) is solved there all the same, as in the paper: ``as_written`` is the AP of that optimum without

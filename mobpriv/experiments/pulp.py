@@ -110,7 +110,7 @@ def evenly_spaced(users: pd.Index, sample: int) -> pd.Index:
 
 
 def fewest_users(data: Dataset) -> int:
-    """Return the least number of users behind a stored number: :data:`FEWEST_USERS` for real data, 1 for synthetic data."""
+    """Return the least number of users behind a stored number: :data:`_FEWEST_USERS` for real data, 1 for synthetic data."""
     return 1 if data.synthetic else _FEWEST_USERS
 
 
@@ -183,7 +183,7 @@ def summary(
     * ``value.mechanism.o.q``: the q-th percentile of the recommended settings (b), (c), over those users.
     * ``measured.what.o.q``, ``model.what.o.q``: percentiles of the levels (d) to (f), over users with a recommendation. A
       measured level is the user's mean over the repetitions, its ratio that of the means.
-    * ``same.measured.what.o``, ``same.model.what.o``: users with a recommendation whose level is within :data:`SAME_LEVEL` of
+    * ``same.measured.what.o``, ``same.model.what.o``: users with a recommendation whose level is within :data:`_SAME_LEVEL` of
       the median, as a share of it.
     * ``of.mechanism.what.o``: the median measured level of the users with this recommendation.
     * ``met.measured.o``: users whose objective is met, each by her share of repetitions; ``met.model.o``; ``drawn.o``: over

@@ -126,7 +126,7 @@ class Neighbourhood:
 
     def __repr__(self) -> str:
         n = self.n if np.ndim(self.n) == 0 else f"{np.min(self.n)} … {np.max(self.n)}"
-        return f"N(b, {n}), {self.reading}" + (", ties by order" if self.ties == "first" else "")
+        return f"N(b, {n}), {self.variant}" + (", ties by order" if self.ties == "first" else "")
 
     def masks(self, booleans) -> np.ndarray:
         return neighbourhood(booleans, self.affinity, self.n, self.variant, self.ties)

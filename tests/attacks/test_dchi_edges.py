@@ -219,7 +219,7 @@ class TestExperiments:
         for pois in (0, 30):
             with pytest.raises(ValueError, match="pois must be whole numbers in 1 … 29"):
                 dchi.side_information(self.samples, dchi.COUNTS, 1.0, [10], [pois])
-        with pytest.raises(ValueError, match="most must be a whole number"):
+        with pytest.raises(ValueError, match="max_candidates must be a whole number"):
             dchi.side_information(self.samples, dchi.COUNTS, 1.0, [10], [5], 0)
 
 

@@ -171,7 +171,7 @@ class TestContract:
         (lambda: risk(np.zeros(2, int), within=["a", None]), "got 1 of 2"),
         (lambda: candidates(np.zeros(2, int), np.zeros((2, 24))), "both be keys, or both be values"),
         (lambda: candidates(np.zeros((2, 24)), np.zeros((2, 6))), "the same cells .got 24 and 6"),
-        (lambda: anonymity_across_municipalities(CROWDED, 0), "most must be a whole number, at least 1"),
+        (lambda: anonymity_across_municipalities(CROWDED, 0), "max_known must be a whole number, at least 1"),
         (lambda: anonymity_across_municipalities(CROWDED, 1, values=np.zeros((1, 24))), "a row for each of the 4 profiles"),
         (lambda: anonymity_across_municipalities(CROWDED.assign(user=None), 1), "a user and a municipality .4 have not"),
     ],

@@ -80,7 +80,7 @@ def test_the_embedded_files_are_what_the_program_makes(tmp_path):
 @pytest.mark.parametrize("block", [1, 7, 60])
 @pytest.mark.parametrize("workers", [1, 2])
 def test_the_same_bytes_in_whatever_blocks(tmp_path, monkeypatch, block, workers):
-    monkeypatch.setattr(files, "ROWS", 1000)  # several groups of rows
+    monkeypatch.setattr(files, "_ROWS_PER_GROUP", 1000)  # several groups of rows
     in_one = [file.read_bytes() for file in write_region(tmp_path / "whole", **SMALL)]
     parts = [file.read_bytes() for file in write_region(tmp_path / "parts", **SMALL, block=block, workers=workers)]
     assert parts == in_one

@@ -17,7 +17,7 @@ _NAME_COLUMNS = ("municipality", "name")  # columns of a file of boundaries that
 
 
 def read_boundaries(path) -> geopandas.GeoDataFrame:
-    """Municipalities (municipality, geometry in degrees) of a file for geopandas, names in a column of :data:`NAME_COLUMNS`."""
+    """Municipalities (municipality, geometry in degrees) of a file for geopandas, names in a column of :data:`_NAME_COLUMNS`."""
     try:
         table = geopandas.read_file(path)
     except (OSError, RuntimeError, ValueError) as error:  # pyogrio's own are RuntimeErrors

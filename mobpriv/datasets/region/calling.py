@@ -1,7 +1,7 @@
 """Times of the synthetic region's calls, and the antennas that serve them.
 
 Calls come in cascades (Malmgren et al. 2008, ``doi:10.1073/pnas.0800332105``). The first call of each comes at a rate that
-follows the day and the week. Each call is followed by another with probability :data:`AGAIN`, minutes later. A person's number
+follows the day and the week. Each call is followed by another with probability :data:`_AGAIN`, minutes later. A person's number
 of calls is lognormal over people, and so is the activity of each of her days. With the cascades and the nights, this makes
 inter-call times heavy-tailed.
 """

@@ -64,7 +64,7 @@ def _write(folder: Path, ground: Ground, blocks: Iterable[Block], level: int) ->
 
 
 class _Rows:
-    """Columns to be written to a file, in groups of :data:`ROWS_PER_GROUP` rows in whatever portions they come."""
+    """Columns to be written to a file, in groups of :data:`_ROWS_PER_GROUP` rows in whatever portions they come."""
 
     def __init__(self, file: pq.ParquetWriter, table: Callable[..., pa.Table], ground: Ground):
         self.file, self.table, self.ground, self.waiting = file, table, ground, []

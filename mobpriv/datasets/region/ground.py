@@ -91,7 +91,7 @@ def check_numbers(municipalities: int, antennas: int) -> None:
 
 
 def plane_to_degrees(x, y, centre: tuple[float, float] = _ISLAND_CENTRE) -> tuple[np.ndarray, np.ndarray]:
-    """Latitude and longitude of the plane about ``centre``, to :data:`DEGREE_DECIMALS`."""
+    """Latitude and longitude of the plane about ``centre``, to :data:`_DEGREE_DECIMALS`."""
     east, north = metres_per_degree(np.array(centre[0]))
     lat, lng = centre[0] + np.asarray(y, float) / north, centre[1] + np.asarray(x, float) / east
     return lat.round(_DEGREE_DECIMALS), lng.round(_DEGREE_DECIMALS)
