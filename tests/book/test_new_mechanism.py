@@ -25,7 +25,7 @@ class Rounding:
         return as_traces(traces.assign(**{c: (traces[c] / self.step).round() * self.step for c in ("lat", "lng")}))
 """
 PAGE = "thesis_4_privacy"
-HERE = "used = mechanisms(setting, variant)"
+HERE = "mechanism_by_name = mechanisms(setting, variant)"
 
 
 def with_line(text: str) -> str:

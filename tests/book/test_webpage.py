@@ -98,7 +98,7 @@ def test_a_quick_run_names_the_parameters_that_it_used_and_a_selection_is_said_o
         used = {"quick": quick, "max_users": 30, "sizes": [10, 25], "seed": 1}
         text = text_of(showing(user_run, notebook="thesis_3_users", parameters=used))
         assert ("It used max_users = 30, sizes = 10, 25." in text) == ("not a result" in text) == quick
-        assert ("parameters quick: yes; most: 30; sizes: 10, 25. All other" in text) == quick
+        assert ("parameters quick: yes; max_users: 30; sizes: 10, 25. All other" in text) == quick
     selection = "2 users; halves: two; only a < b"
     page = showing(user_run, text=f"{selection}\nfor the cost: 3 cells\n", selection=selection)
     assert "<strong>mine</strong>. 2 users. Halves: two. Only a &lt; b.</p>" in page
