@@ -4,6 +4,7 @@ import ast
 import re
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -117,3 +118,26 @@ def test_the_face_of_the_package_names_what_others_define_and_loads_nothing():
         mobpriv.GeoJ  # noqa: B018
     script = "import sys, mobpriv; print([name for name in sys.modules if name.startswith(('mobpriv.', 'numpy', 'numba'))])"
     assert subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
+def defined(tree: ast.Module) -> set[str]:
+    """The functions and constants of a module; classes are types that others hold."""
+    names = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+    targets = [target for node in tree.body if isinstance(node, ast.Assign | ast.AnnAssign) for target in ast.walk(node)]
+    return names | {t.id for t in targets if isinstance(t, ast.Name) and isinstance(t.ctx, ast.Store)}
+
+
+def test_what_only_its_own_module_uses_begins_with_an_underscore():
+    used = {path: set(re.findall(r"\w+", path.read_text(encoding="utf-8"))) for path in PACKAGE.rglob("*.py")}
+    outside = [
+        *ROOT.glob("tests/**/*.py"),
+        *ROOT.glob("notebooks/*.ipynb"),
+        *ROOT.glob("b*/*.py"),
+        *ROOT.glob("book/_ext/*.py"),
+    ]
+    elsewhere = {word for path in outside for word in re.findall(r"\w+", path.read_text(encoding="utf-8"))}
+    times = Counter(word for words in used.values() for word in words)
+    for path in sorted(used):
+        if path.name not in ("__init__.py", "cli.py"):  # the command line's functions are commands
+            names = {name for name in defined(ast.parse(path.read_text(encoding="utf-8"))) if not name.startswith("_")}
+            assert not {name for name in names if times[name] == 1 and name not in elsewhere}, path.relative_to(ROOT)

@@ -28,7 +28,7 @@ def fleet(cabs: int, city: City, rng: np.random.Generator) -> list[dict]:
     return out
 
 
-def demand(city: City, hour: float) -> np.ndarray:
+def _demand(city: City, hour: float) -> np.ndarray:
     """Weight of each public place and home as an end of a fare: homes most early in the morning, least in the evening."""
     homes = 0.35 + 0.25 * np.cos((hour - 6) * np.pi / 12)
     return np.r_[city.public.weight * (1 - homes), city.homes.weight * homes]
@@ -79,7 +79,7 @@ def _work(track: Track, cab: dict, city: City, end: float, rng):
             if rng.random() < 0.07 and track.spot.node != track.streets.airport:
                 track.go(spot(city.stands, 0), DRIVE, rng)
             else:
-                weight = demand(city, hour)
+                weight = _demand(city, hour)
                 k = int(rng.choice(len(weight), p=weight / weight.sum()))
                 to = track.spot._replace(x=float(ends_x[k]), y=float(ends_y[k]), node=int(ends_node[k]))
                 track.go(to, DRIVE, rng)
