@@ -475,8 +475,10 @@ def _outcomes(
                 continue
             outcome = outcomes[truth]
             by_outcome.setdefault(outcome, []).append(named(title))
-    parts = [f"{outcome} on {enumerated(titles)}" for outcome, titles in by_outcome.items()]
-    return f" {subject} {', but '.join(parts) if len(parts) == 2 else enumerated(parts)}." if parts else ""
+    ordered = sorted(by_outcome, key=lambda outcome: outcome != outcomes[True])  # first where it holds
+    parts = [f"{outcome} on {enumerated(by_outcome[outcome])}" for outcome in ordered]
+    contrast = len(parts) == 2 and outcomes[True] in by_outcome
+    return f" {subject} {', but '.join(parts) if contrast else enumerated(parts)}." if parts else ""
 
 
 def enumerated(names: Sequence[str]) -> str:

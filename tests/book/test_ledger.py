@@ -100,7 +100,7 @@ def test_each_kind_of_verdict_says_what_it_rests_on():
     for card, words in zip(
         cards,
         [
-            "The direction agrees for all values inside the 95\u00a0% intervals.",
+            "holds for all values inside the 95\u00a0% intervals.",
             "The printed number lies inside our interval",
             "**Cabspotting**: A theorem.",
             "",
