@@ -292,7 +292,7 @@ def choose_days(
     selection = (
         f"{data.reading + '. ' if data.reading else ''}The POIs are {f'all {sites}' if m == _sites(data) else f'the {m} of {sites} {which}'}. "
         f"On {counted(len(dates), 'day')} of {len(wanted)} from {wanted[0]} on, at least {n} users visited {least} POIs or more. "
-        f"We draw each sample from one of these days. Such users number {users} a day, {shown(setting.users.nunique())} in all"
+        f"We draw each sample from one of these days. A day has {users} of these users, all days together {shown(setting.users.nunique())}"
     )
     callers = np.array([calling for _, calling in sufficient.values()])
     return Days(tuple(chosen_layouts), setting, dates, zone, callers, selection, (seed, 1) if of_traces else (seed,))
