@@ -76,7 +76,7 @@ def build(root: Path = ROOT, workers: int = 2, quick: bool = False, render: bool
             _run_all([_embedded_job(name, run, quick, root) for name in names if embedded[name] == run], run, workers)
         write_pages(embedded, root)
         if render:
-            _jupyter_book(root)
+            _jupyter_book(root, workers)
     return root / "_build" / "html" / "index.html"
 
 
@@ -457,12 +457,21 @@ def _write_if_changed(path: Path, text: str) -> None:
         provenance.write_atomically(path, text)
 
 
-def _jupyter_book(root: Path) -> None:
+_RENDER = """
+from functools import partial
+from jupyter_book import sphinx
+from jupyter_book.cli.main import main
+sphinx.build_sphinx = partial(sphinx.build_sphinx, jobs={workers})  # the command line has no option for it
+main()
+"""
+
+
+def _jupyter_book(root: Path, workers: int) -> None:
     """Render the book with jupyter-book; a warning is an error."""
     command = [
         sys.executable,
         "-c",
-        "from jupyter_book.cli.main import main; main()",
+        _RENDER.format(workers=workers),
         "build",
         "book",
         "-W",
