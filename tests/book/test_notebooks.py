@@ -127,3 +127,12 @@ def test_the_quick_run_saves_results(path: Path, tmp_path):
     outputs = [o for cell in nbformat.read(tmp_path / "out.ipynb", 4).cells if cell.cell_type == "code" for o in cell.outputs]
     warned = [o.text for o in outputs if o.output_type == "stream" and o.name == "stderr"]
     assert not warned
+
+
+@pytest.mark.parametrize("run", runs.read(results.ROOT).runs.values(), ids=lambda run: run.name)
+def test_each_parameter_of_a_run_is_one_of_a_notebook(run):
+    """A run gives a notebook the parameters that it has; a misspelt one would be given to none."""
+    known = {
+        name for notebook in run.notebooks for name in notebooks.parameters(results.ROOT / "notebooks" / f"{notebook}.ipynb")
+    }
+    assert set(run.parameters) - known == set(), "book/results/runs.yml"
