@@ -53,7 +53,7 @@ The book's own results are listed under ``findings``::
         holds: "city.loss.half > 0"
 
 ``holds`` must be true, else the build stops. The names of its results begin with their run. An errata file (``book/errata/*.yml``) lists ``errata`` with ``id``, ``place``, ``wrong``, ``decision``,
-``notebook`` and ``demonstration``, an expression that must come out true. Expressions: :mod:`mobpriv.book.expressions`; every
+``notebook``, ``effect`` (none, notation, number or conclusion) and ``demonstration``, an expression that must come out true. Expressions: :mod:`mobpriv.book.expressions`; every
 quantity in a claim has its label and unit in ``book/quantities``.
 """
 
