@@ -210,6 +210,14 @@ class TestFindings:
             "It costs. This finding also holds on Cabspotting, is inconclusive on GeoLife "
             "and does not hold on Cabspotting with simulated calls."
         )
+        # first where it holds; "but" only after that
+        two = {"city": loss(0.3, 0.21), "cabspotting": loss(0.3, 0.1), "geolife": loss(0.5, 0.4, 0.6)}
+        assert self.text_of("It costs.", "city.loss > 0.2", two) == (
+            "It costs. This finding also holds on GeoLife, but is inconclusive on Cabspotting."
+        )
+        assert self.text_of("It costs.", "city.loss > 0.2", two | {"geolife": loss(0.1, 0.0, 0.15)}) == (
+            "It costs. This finding is inconclusive on Cabspotting and does not hold on GeoLife."
+        )
         # that it also holds is not said of a run that it names, but any other outcome is
         text = self.text_of("It costs, as on Cabspotting and GeoLife.", "city.loss > 0.2", results)
         assert text == "It costs, as on Cabspotting and GeoLife. This finding is inconclusive on GeoLife."
