@@ -148,7 +148,7 @@ def unit_of(expression: str, called: Callable[[str], Quantity]) -> str:
 def merged_texts(texts: list[str], fewest: int = 2) -> list[str]:
     """``fewest`` successive texts or more that differ only in one place, of at most four words, become one text that lists what differs there.
 
-    >>> merged(["“rate at k = 2”", "“rate at k = 5”", "“rate at k = 10”", "“n”"])
+    >>> merged_texts(["“rate at k = 2”", "“rate at k = 5”", "“rate at k = 10”", "“n”"])
     ['“rate at k = 2, 5 and 10”', '“n”']
     """
     result, first = [], 0
