@@ -1,13 +1,16 @@
 """The examples in docstrings give what they show."""
 
 import doctest
+import re
 from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[1]
-WITH_EXAMPLES = sorted(path for path in (ROOT / "mobpriv").rglob("*.py") if ">>> " in path.read_text(encoding="utf-8"))
+WITH_EXAMPLES = [
+    path for path in sorted((ROOT / "mobpriv").rglob("*.py")) if re.search(r"(?m)^\s*>>> ", path.read_text("utf-8"))
+]
 
 
 @pytest.mark.parametrize("path", WITH_EXAMPLES, ids=lambda path: path.stem)
