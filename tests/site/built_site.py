@@ -60,9 +60,11 @@ def visit(page, address: str, name: str, view: str = "light"):
     page.set_viewport_size({"width": width, "height": 10 * HEIGHT})  # in long strides
     page.evaluate(
         """async () => { for (let y = 0; y < document.body.scrollHeight; y += window.innerHeight) {
-               window.scrollTo(0, y); await new Promise(done => setTimeout(done, 50)); } }"""
+               window.scrollTo(0, y); await new Promise(done => setTimeout(done, 50)); }
+           await window.MathJax?.startup?.promise; await document.fonts.ready; }"""
     )
-    page.wait_for_load_state("networkidle")
+    if page.locator(".mobpriv-map").count():  # a map loads its program when it is seen
+        page.wait_for_load_state("networkidle")
     page.set_viewport_size({"width": width, "height": HEIGHT})
 
 
