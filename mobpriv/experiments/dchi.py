@@ -17,7 +17,6 @@ from mobpriv.attacks.visits.inconsistencies import consistent
 from mobpriv.attacks.visits.likelihood import negative_log_likelihood
 from mobpriv.attacks.visits.most_visited import most_visited, noisy_argmax, poi_guess, random_pick_probability, relative_delta
 from mobpriv.attacks.visits.reidentification import check_ranking_size, guesses, reidentification_rate
-from mobpriv.attacks.visits.scenarios import LEAKED_POIS, LEAKED_USERS
 from mobpriv.base.estimates import Estimate, middle_of, over_draws
 from mobpriv.base.noise import geometric, laplace
 from mobpriv.base.numbers import counted, shown
@@ -35,6 +34,7 @@ from mobpriv.visits.statistician import corrected_visitors, mean_error, visitors
 # The paper's figures use one sample; we draw ``draws`` samples, so that a figure has a band. Arrays have the sample first:
 # profiles (draws, n, m), rates (draws, …).
 _SCENARIOS = ("1", "2.1", "2.2")
+LEAKED_POIS, LEAKED_USERS = 15, 50  # §VI-C: "restricted to 15 POIs"; §VI-A: "a subsample of |J| = 50 users"
 _NOISE_LAWS = ("laplace", "geometric")
 
 
