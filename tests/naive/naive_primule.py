@@ -1,9 +1,11 @@
 """Slow twins of the PRIMULE chapter, written from the definitions of Pratesi, Gabrielli, Cintia, Monreale and Giannotti, in plain Python."""
 
 import math
-from datetime import UTC, timedelta
+from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from zoneinfo import ZoneInfo
+
+from naive_sociometer import manhattan as manhattan
 
 # individual call profiles, §3.1
 
@@ -59,8 +61,6 @@ def key(days):
 
 def at(milliseconds):
     """A moment from ms since 1970 UTC."""
-    from datetime import datetime
-
     return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=milliseconds)
 
 
@@ -95,10 +95,6 @@ def k_across_municipalities(rows, user, max_municipalities, h):
 
 def euclidean(a, b):
     return sum((x - y) ** 2 for x, y in zip(a, b, strict=True))  # in the order of its root
-
-
-def manhattan(a, b):
-    return sum(abs(x - y) for x, y in zip(a, b, strict=True))
 
 
 def cosine(a, b):
@@ -205,10 +201,6 @@ def mdav(records, k):
         take(farthest(mean(remaining)))
     groups.append(remaining)
     return groups
-
-
-def squared_error(groups):
-    return sum(euclidean(x, mean(rows)) for rows in groups for x in rows)
 
 
 def clamped_laplace_cdf(y, x, b):
