@@ -5,8 +5,6 @@ from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from zoneinfo import ZoneInfo
 
-from naive_sociometer import manhattan as manhattan
-
 # individual call profiles, §3.1
 
 QUARTER = timedelta(minutes=15)
@@ -95,6 +93,10 @@ def k_across_municipalities(rows, user, max_municipalities, h):
 
 def euclidean(a, b):
     return sum((x - y) ** 2 for x, y in zip(a, b, strict=True))  # in the order of its root
+
+
+def manhattan(a, b):
+    return sum(abs(x - y) for x, y in zip(a, b, strict=True))
 
 
 def cosine(a, b):
