@@ -364,16 +364,8 @@ def test_the_binomial_rule_for_several_sizes():
     assert confident_delta([0.1, 0.2], [29, 12]).tolist() == [6, 5]
 
 
-def successes_of_one(most):
-    return successes(guesses(ONES, ONES, [1]), most)
-
-
-def rate_of_one(most):
-    return reidentification_rate(guesses(ONES, ONES, [1]), most)
-
-
 ONES = np.ones((3, 4))
-SIDES = {"published": ONES, "known": ONES}
+SIDES, EMPTY = ({"published": side, "known": side} for side in (ONES, ONES[:, :0]))
 GUESSES = {"guess": ONES > 0, "delta": 1}
 TABLES = {"published": ONES, "affinity": np.eye(4), "taus": [0.1], "numbers_of_pois": [1]}
 NO_PROFILES = [
@@ -390,24 +382,16 @@ NO_PROFILES = [
         (guesses, SIDES | {"deltas": [-1]}, "deltas must be finite and not negative .got -1"),
         (guesses, SIDES | {"deltas": ["x"]}, "deltas must be numbers"),
         (guesses, {"published": ONES, "known": np.zeros((3, 2)), "deltas": [1]}, "profiles must have the shapes"),
-        (
-            guesses,
-            {"published": ONES[:, :0], "known": ONES[:, :0], "deltas": [1]},
-            "J, the POIs that leaked, must not be empty",
-        ),
+        (guesses, EMPTY | {"deltas": [1]}, "J, the POIs that leaked, must not be empty"),
         (guesses, SIDES | {"deltas": [1], "owner": [0, 1, 7]}, "owner must name a row of the 3 known"),
         (guesses, SIDES | {"deltas": [1], "owner": [0, 1]}, "owner must name a row of the 3 known"),
         *(
-            (function, {"most": most}, "M must be a whole number, at least 1")
+            (rate, {"sets": guesses(ONES, ONES, [1]), "max_candidates": most}, "M must be a whole number, at least 1")
             for most in (0, 1.5, np.nan, "x")
-            for function in (successes_of_one, rate_of_one)
+            for rate in (successes, reidentification_rate)
         ),
         (most_visited, SIDES | GUESSES | {"delta": -0.5}, "delta must be finite and not negative .got -0.5"),
-        (
-            most_visited,
-            {"published": ONES[:, :0], "known": ONES[:, :0], **GUESSES},
-            "J, the POIs that leaked, must not be empty",
-        ),
+        (most_visited, EMPTY | GUESSES, "J, the POIs that leaked, must not be empty"),
         (most_visited, SIDES | GUESSES | {"guess": np.ones((2, 4), bool)}, "every leaked profile needs its guess"),
         (most_visited, SIDES | GUESSES | {"empty": "some"}, "empty must be"),
         *(

@@ -13,7 +13,7 @@ import pandas as pd
 
 from mobpriv.base.ranges import whole
 from mobpriv.icp.profiles import cell_numbers
-from mobpriv.icp.rows import Distinct, distinct, rows_by_group
+from mobpriv.icp.rows import distinct, rows_by_group
 
 # tenths for shares of five and of two days; 60ths for incomplete weeks; the others for rounded means
 _DENOMINATORS = (10, 60, 1000, 10**6)
@@ -30,7 +30,11 @@ class Protected(NamedTuple):
 
 @dataclass(frozen=True)
 class Grouping:
-    """What the mechanisms share that form groups of k rows or more, and publish on ``h`` the mean of each group."""
+    """What the mechanisms share that form groups of k rows or more, and publish on ``h`` the mean of each group.
+
+    ``groups(profiles, on_h, unit)`` of each gives the group of each row; the sums (groups, |h|) of a group's rows, in units; and
+    the number of its rows. ``on_h``: the distinct rows on ``h``.
+    """
 
     k: int
     h: int | Sequence[int] | None = None  # the cells that the adversary knows: the first weeks, or a list; None: all
@@ -54,10 +58,6 @@ class Grouping:
         protected = x.copy()
         protected[:, h] = (totals / members[:, None] / unit)[group]
         return Protected(pd.DataFrame(protected, profiles.index, profiles.columns), group, True)
-
-    def groups(self, profiles: pd.DataFrame, on_h: Distinct, unit: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The group of each row; the sums (groups, |h|) of the rows of each group, in units; and their number."""
-        raise NotImplementedError
 
 
 def profile_table(profiles) -> pd.DataFrame:

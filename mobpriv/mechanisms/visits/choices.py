@@ -44,12 +44,12 @@ class VisitsMechanism:
 
 def check_epsilon(value):
     """Check ε: a float, or one a user (a Series by user, or an array in the order of the table), each positive."""
-    by_user = isinstance(value, pd.Series)
-    if not by_user and not (isinstance(value, list | tuple | np.ndarray) and np.ndim(value) == 1 and len(value)):
+    by_name = isinstance(value, pd.Series)
+    if not by_name and not (isinstance(value, list | tuple | np.ndarray) and np.ndim(value) == 1 and len(value)):
         return _check_range("epsilon", value, ", one number or one a user")
     for i, one in enumerate(np.asarray(value).tolist()):
         _check_range(f"epsilon of user {i}", one)
-    if by_user:
+    if by_name:
         return value.astype(float)
     array = np.array(value, float)
     array.flags.writeable = False
