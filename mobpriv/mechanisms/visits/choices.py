@@ -27,12 +27,12 @@ class VisitsMechanism:
     random = True
 
     def __post_init__(self):
-        object.__setattr__(self, "epsilon", check_epsilon(self.epsilon))
-        check_chi(self.chi)
+        object.__setattr__(self, "epsilon", _check_epsilon(self.epsilon))
+        _check_chi(self.chi)
 
     def protect(self, profiles: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
         true = self.checked(profiles)
-        perturbed = in_table_order(self, profiles).drawn(true, chi_of(self, profiles), rng)
+        perturbed = in_table_order(self, profiles).drawn(true, _chi_of(self, profiles), rng)
         return pd.DataFrame(perturbed, profiles.index, profiles.columns)
 
     def checked(self, profiles: pd.DataFrame) -> np.ndarray:
@@ -42,7 +42,7 @@ class VisitsMechanism:
         return self.noisy(true, chi, rng.random(true.shape))
 
 
-def check_epsilon(value):
+def _check_epsilon(value):
     """Check ε: a float, or one a user (a Series by user, or an array in the order of the table), each positive."""
     by_name = isinstance(value, pd.Series)
     if not by_name and not (isinstance(value, list | tuple | np.ndarray) and np.ndim(value) == 1 and len(value)):
@@ -66,7 +66,7 @@ def as_column(epsilon):
     return epsilon if isinstance(epsilon, float) else np.asarray(epsilon)[:, None]
 
 
-def check_chi(chi) -> None:
+def _check_chi(chi) -> None:
     """Check χ: None for all POIs, a :class:`Neighbourhood`, or a fixed mask.
 
     A mask is a table users × POIs, a Series by POI, or an array of either.
@@ -88,7 +88,7 @@ def chi_text(chi) -> str:
     return "all" if chi is None else repr(chi) if isinstance(chi, Neighbourhood) else f"mask of shape {np.shape(chi)}"
 
 
-def chi_of(mechanism, profiles: pd.DataFrame) -> np.ndarray:
+def _chi_of(mechanism, profiles: pd.DataFrame) -> np.ndarray:
     """χ_i of each user, a mask (users, m). Raises ValueError if one is empty: that profile would be published unchanged."""
     chi, values = mechanism.chi, profiles.to_numpy()
     if chi is None:
