@@ -187,8 +187,6 @@ def _serving(polygons: np.ndarray, x: np.ndarray, y: np.ndarray, owner: np.ndarr
     serving = np.zeros(rows * columns, np.int32)
     for k in range(len(polygons)):
         cells, pixels = np.flatnonzero(owner == k), pixel[polygon == k]
-        nearest = cKDTree(np.column_stack([x[cells], y[cells]])).query(
-            np.column_stack([px.ravel()[pixels], py.ravel()[pixels]])
-        )[1]
-        serving[pixels] = cells[nearest]
+        at = np.column_stack([px.ravel()[pixels], py.ravel()[pixels]])
+        serving[pixels] = cells[cKDTree(np.column_stack([x[cells], y[cells]])).query(at)[1]]
     return serving.reshape(rows, columns), (float(west), float(south))
