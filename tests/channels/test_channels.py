@@ -51,12 +51,13 @@ def reached(optimum, expected):
 
 
 def test_recorded_optima(reference):
-    """120 problems (21), (22), (24) on 6 × 5 and 10 × 8 cells: inside the recorded bracket and within 1e-7 of its top."""
+    """120 problems (21), (22), (24) on 6 × 5 and 10 × 8 cells: inside the recorded bracket and within 1e-7 of its top; d_max, in km."""
     recorded = json.loads((reference / "channels" / "optima.json").read_text())["cases"]
     priors = np.load(reference / "channels" / "priors.npz")
     for case in recorded:
         d = cells(*map(int, case["grid"].split("x")), *case["area_km"])
         prior, cost, d_m, epsilon = priors[case["prior"]], hamming(len(d)), case["dm_km"], case["eps_per_km"]
+        assert inference.prior_error(prior, d) == pytest.approx(case["dmax_km"], rel=1e-9)
         if case["problem"] == "LP21":
             result = optimal.distortion(prior, cost, d, d_m)
         elif case["problem"] == "LP22":
@@ -87,11 +88,11 @@ def test_optima_of_another_program(reference, solver, kind, expected):
 
 
 @FEW
-@given(problems(), epsilons)
-def test_differential_equals_the_twin(problem, epsilon):
+@given(problems(), epsilons, st.booleans())
+def test_differential_equals_the_twin(problem, epsilon, worst_case):
     prior, cost, d = problem
-    result = optimal.differential(prior, cost, d, epsilon)
-    reached(result, naive.optimum(prior, cost, naive.differential_pairs(d, epsilon)))
+    result = optimal.differential(prior, cost, d, epsilon, worst_case=worst_case)
+    reached(result, naive.optimum(prior, cost, naive.differential_pairs(d, epsilon), None, None, worst_case))
     assert result.certificate.epsilon <= epsilon * (1 + 1e-9)
 
 
@@ -114,14 +115,6 @@ def test_joint_equals_the_twin(problem, epsilon, share, worst_case):
     reached(result, naive.optimum(prior, cost, naive.differential_pairs(d, epsilon), d, d_m, worst_case))
     assert result.certificate.distortion >= d_m * (1 - 1e-9)
     assert result.certificate.epsilon <= epsilon * (1 + 1e-9)
-
-
-@FEW
-@given(problems(), epsilons)
-def test_worst_case_equals_the_twin(problem, epsilon):
-    prior, cost, d = problem
-    pairs = naive.differential_pairs(d, epsilon)
-    reached(optimal.differential(prior, cost, d, epsilon, worst_case=True), naive.optimum(prior, cost, pairs, None, None, True))
 
 
 @FEW
@@ -291,15 +284,6 @@ def test_nearby_breaks_what_it_promises():
     assert full.delta <= 1e-9
 
 
-def test_nearby_refuses_bad_input():
-    with pytest.raises(ValueError, match=r"threshold must be positive.*\(got 0\)"):
-        nearby.joint(UNIFORM, D3, D3, 1.0, D3, 1.0, D3, 0)
-    with pytest.raises(ValueError, match=r"cost must have a row and a column a secret, 3 \(got shape \(3, 2\)\)"):
-        nearby.joint(UNIFORM, D3[:, :2], D3, 1.0, D3, 1.0, D3, 1.0)
-    with pytest.raises(ValueError, match="d_max"):
-        nearby.joint(UNIFORM, D3, D3, 5.0, D3, 1.0, D3, 1.0)
-
-
 # --- corners
 
 
@@ -384,6 +368,12 @@ BENT = np.array([[0.0, 1.0, 9.0], [1.0, 0.0, 1.0], [9.0, 1.0, 0.0]])
         (lambda: optimal.differential(UNIFORM, D3 * np.nan, D3, 1.0), r"cost must be finite \(got nan at \[0, 0\]\)"),
         (lambda: optimal.differential([], np.zeros((0, 0)), np.zeros((0, 0)), 1.0), r"prior|d_epsilon"),
         (lambda: optimal.differential(UNIFORM, D3, D3, 1.0, error=D3, worst_case=True), r"average cost"),
+        (lambda: nearby.joint(UNIFORM, D3, D3, 1.0, D3, 1.0, D3, 0), r"threshold must be positive.*\(got 0\)"),
+        (
+            lambda: nearby.joint(UNIFORM, D3[:, :2], D3, 1.0, D3, 1.0, D3, 1.0),
+            r"cost .* a column a secret, 3 \(got shape \(3, 2\)\)",
+        ),
+        (lambda: nearby.joint(UNIFORM, D3, D3, 5.0, D3, 1.0, D3, 1.0), "d_max"),
     ],
 )
 def test_bad_input_is_refused_with_the_rule_and_the_value(call, message):

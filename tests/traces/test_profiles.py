@@ -63,14 +63,6 @@ def test_pauses_durations_and_diameters(walk, max_gap, expected):
     assert len(profiles.stays(traces_of([walk]), max_gap=max_gap)) == expected
 
 
-@pytest.mark.parametrize(
-    ("argument", "value"), [("diameter", 0), ("diameter", float("nan")), ("duration", -1), ("max_gap", 0), ("centroid", "mode")]
-)
-def test_bad_parameters_of_stays(argument, value):
-    with pytest.raises(ValueError, match=argument):
-        profiles.stays(traces_of([[(0, 0, 0)]]), **{argument: value})
-
-
 def test_empty_and_single():
     nobody = traces_of([[(0, 0, 0)]]).iloc[:0]
     for traces in (nobody, traces_of([[(0, 0, 0)]])):
