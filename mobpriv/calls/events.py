@@ -81,9 +81,8 @@ def calls_from_traces(
     rate = ranges.positive("rate", rate, "calls a day")
     max_gap = ranges.positive("minutes", minutes, "minutes")
     if antennas["lat"].isna().any():
-        raise ValueError(
-            f"antennas need coordinates (cell {antennas['cell'][antennas['lat'].isna()].iloc[0]} has none): give them some"
-        )
+        nowhere = antennas["cell"][antennas["lat"].isna()].iloc[0]
+        raise ValueError(f"antennas need coordinates (cell {nowhere} has none): give them some")
     users, offsets = by_user(traces)
     ms = milliseconds(traces)
     times, counts = _times(ms, offsets, rate, rng)

@@ -186,7 +186,7 @@ def _in_order(table: pd.DataFrame, cells: Cells | None) -> Calls:
     """Type and sort a table that breaks no rule."""
     names = pd.Index(_occurring(table) if cells is None else cells["cell"], dtype="str")
     at = {c: _rows_of(table[c], pd.DataFrame({"cell": names})) for c in ("cell", "end_cell") if c in table.columns}
-    end = at.get("end_cell", at["cell"])
+    end = np.where(at["end_cell"] < 0, at["cell"], at["end_cell"]) if "end_cell" in at else at["cell"]
     seconds = table["duration"] if "duration" in table.columns else pd.Series(np.nan, table.index)
     rest = [c for c in table.columns if c not in (*CALL_COLUMNS, *OPTIONAL)]
     out = pd.DataFrame(
@@ -194,9 +194,7 @@ def _in_order(table: pd.DataFrame, cells: Cells | None) -> Calls:
             "user": sorted_categories(table["user"]),
             "t": table["t"].dt.tz_convert("UTC").dt.as_unit("ms"),
             "cell": pd.Series(pd.Categorical.from_codes(at["cell"], names, validate=False), table.index),
-            "end_cell": pd.Series(
-                pd.Categorical.from_codes(np.where(end < 0, at["cell"], end), names, validate=False), table.index
-            ),
+            "end_cell": pd.Series(pd.Categorical.from_codes(end, names, validate=False), table.index),
             "duration": pd.to_numeric(seconds).astype("float64"),
             **{c: table[c] for c in rest},
         },

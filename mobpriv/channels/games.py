@@ -54,9 +54,8 @@ def cheapest_reply(prior, cost, error, attack, d_m: float) -> float:
     prior, cost, error = _checked(prior, cost, error)
     n, m = cost.shape
     gained = prior[:, None] * (error @ np.asarray(attack, float).T)  # (s, o)
-    optimum = linprog(
-        (prior[:, None] * cost).T.ravel(), [-gained.T.ravel()], [-d_m], simplices(n, m), np.ones(n), options=TOLERANCES
-    )
+    costs, rows = (prior[:, None] * cost).T.ravel(), [-gained.T.ravel()]
+    optimum = linprog(costs, rows, [-d_m], simplices(n, m), np.ones(n), options=TOLERANCES)
     return float(optimum.fun) if optimum.status == 0 else np.inf
 
 

@@ -62,9 +62,8 @@ def describe(
 
 
 def _rows(quantity: str, at, value, unit: str) -> pd.DataFrame:
-    return pd.DataFrame(
-        {"quantity": quantity, "at": np.asarray(at, float), "value": value, "low": np.nan, "high": np.nan, "unit": unit}
-    )
+    columns = {"quantity": quantity, "at": np.asarray(at, float), "value": value, "low": np.nan, "high": np.nan, "unit": unit}
+    return pd.DataFrame(columns)
 
 
 def number(quantity: str, value: float, unit: str) -> pd.DataFrame:

@@ -197,9 +197,8 @@ def pois(
         }
     )
     clusters["lat"], clusters["lng"] = to_degrees(x[clusters.index], y[clusters.index], plane)
-    clusters = clusters.reset_index().sort_values(
-        ["user", "records", "label"], ascending=[True, False, True], ignore_index=True
-    )
+    order = {"by": ["user", "records", "label"], "ascending": [True, False, True]}
+    clusters = clusters.reset_index().sort_values(**order, ignore_index=True)
     clusters["poi"] = clusters.groupby("user", observed=True).cumcount()
     number = pd.Series(clusters["poi"].to_numpy(), index=clusters["label"].to_numpy())
     poi = number.reindex(label).fillna(-1).astype(int).to_numpy()
@@ -418,9 +417,8 @@ def markov_chains(
     total = states.groupby("user", observed=True)["records"].transform("sum")
     states = states.assign(weight=states["records"] / total)[["user", "state", "lat", "lng", "weight"]]
     visits = visits[visits["poi"] >= 0]
-    moves = pd.DataFrame(
-        {"user": visits["user"], "source": visits["poi"], "target": visits.groupby("user", observed=True)["poi"].shift(-1)}
-    ).dropna()
+    following = visits.groupby("user", observed=True)["poi"].shift(-1)
+    moves = pd.DataFrame({"user": visits["user"], "source": visits["poi"], "target": following}).dropna()
     moves = moves[moves["source"] != moves["target"]].astype({"target": int})
     moves = moves.groupby(["user", "source", "target"], observed=True).size().rename("n").reset_index()
     leaving = moves.groupby(["user", "source"], observed=True)["n"].transform("sum")

@@ -112,9 +112,8 @@ def check_zone(t: pd.Series) -> None:
     if isinstance(t.dtype, pd.DatetimeTZDtype):
         return
     if isinstance(t.dtype, np.dtype) and t.dtype.kind == "M":
-        raise ValueError(
-            f"times carry no time zone (first: {t.iloc[0] if len(t) else 'none'}): say which, as t.dt.tz_localize('UTC')"
-        )
+        first = t.iloc[0] if len(t) else "none"
+        raise ValueError(f"times carry no time zone (first: {first}): say which, as t.dt.tz_localize('UTC')")
     raise ValueError(f"column t must hold times with a zone (it holds {t.dtype}): read numbers with time='s' or time='ms'")
 
 
@@ -331,9 +330,8 @@ def same_person(traces: Traces, share: float = 0.05) -> dict[str, str]:
     lat, lng = traces["lat"].to_numpy(), traces["lng"].to_numpy()
     # most records occur once: two rounds of hashes remove them before the exact comparison
     candidates = _equal_hashes(time, lat.view("int64"), lng.view("int64"))
-    common = pd.DataFrame(
-        {"user": code[candidates], "t": time[candidates], "lat": lat[candidates], "lng": lng[candidates]}
-    ).drop_duplicates()
+    columns = {"user": code, "t": time, "lat": lat, "lng": lng}
+    common = pd.DataFrame({name: column[candidates] for name, column in columns.items()}).drop_duplicates()
     common = common.assign(record=common.groupby(["t", "lat", "lng"]).ngroup())[["record", "user"]]
     pairs = common.merge(common, on="record").query("user_x < user_y").groupby(["user_x", "user_y"]).size()
     offsets = by_user(traces)[1]

@@ -216,9 +216,8 @@ def test_any_multipliers_bound_the_cost_from_below(problem, epsilon, seed):
     n, m = cost.shape
     weights = rng.exponential(0.1, (m, n, n)) * (rng.random((m, n, n)) < 0.5)
     source, target = np.nonzero(~np.eye(n, dtype=bool))
-    pairs = certificate.PairConstraints(
-        np.arange(m + 1) * len(source), np.tile(source, m), np.tile(target, m), np.tile(np.exp(-epsilon * d[source, target]), m)
-    )
+    of_each = (np.tile(column, m) for column in (source, target, np.exp(-epsilon * d[source, target])))
+    pairs = certificate.PairConstraints(np.arange(m + 1) * len(source), *of_each)
     program = certificate.Program(np.ascontiguousarray((prior[:, None] * cost).T), pairs, np.zeros((0, n)))
     bound = certificate.lower_bound(program, certificate.Multipliers(weights[:, source, target].ravel(), np.zeros((m, 0)), 0.0))
     assert bound == pytest.approx(naive.bound_of(prior, cost, d, epsilon, weights), abs=1e-12)
@@ -261,9 +260,8 @@ def test_nearby_takes_the_optimum_of_largest_distortion_privacy():
     assert result.certificate.distortion <= result.certificate.distortion_bound * (1 + 1e-9)
     assert result.certificate.distortion_bound == pytest.approx(result.certificate.distortion, rel=1e-4)  # far below d_max
     pairs, least = naive.differential_pairs(d, 1.5), result.certificate.cost * (1 + 1e-9)
-    assert result.certificate.distortion == pytest.approx(
-        naive.largest_distortion(prior, hamming(4), pairs, d, least), rel=1e-5
-    )
+    largest = naive.largest_distortion(prior, hamming(4), pairs, d, least)
+    assert result.certificate.distortion == pytest.approx(largest, rel=1e-5)
     assert optimal.joint(prior, hamming(4), d, 0.3, d, 1.5).certificate.distortion < 0.95 * result.certificate.distortion
 
 
@@ -345,8 +343,6 @@ BENT = np.array([[0.0, 1.0, 9.0], [1.0, 0.0, 1.0], [9.0, 1.0, 0.0]])
     ("call", "message"),
     [
         (lambda: optimal.differential([0.5, 0.4, 0.0], D3, D3, 1.0), r"sum to 1 within 1e-09 \(got 0\.9\)"),
-        (lambda: optimal.differential([1.5, -0.5, 0.0], D3, D3, 1.0), r"not negative \(got -0\.5 of secret 1\)"),
-        (lambda: optimal.differential([1.0, np.nan, 0.0], D3, D3, 1.0), r"finite \(got nan of secret 1\)"),
         (lambda: optimal.differential(UNIFORM, D3, BENT, 1.0), r"d_epsilon breaks the triangle inequality at \(2, 1, 0\)"),
         (lambda: optimal.joint(UNIFORM, D3, D3, 1.0, BENT, 1.0), r"triangle inequality at \(2, 1, 0\)"),
         (lambda: optimal.within(UNIFORM, D3, BENT, 1.0, 1.0), r"triangle inequality at \(2, 1, 0\)"),

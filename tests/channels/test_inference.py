@@ -24,10 +24,6 @@ def games(draw, secrets=4, observables=4, estimates=4):
     return prior / prior.sum(), channel / channel.sum(1, keepdims=True), error
 
 
-def as_matrix(attack, estimates):
-    return np.eye(estimates)[attack]
-
-
 # two places 10 m apart, π = (3/4, 1/4); the first is told truly with 2/3, the second always truly
 PRIOR = np.array([0.75, 0.25])
 CHANNEL = np.array([[2 / 3, 1 / 3], [0.0, 1.0]])
@@ -75,22 +71,16 @@ def test_remap_worked_example():
 def test_equations_equal_their_twins(game):
     prior, channel, error = game
     attack = inference.optimal_attack(prior, channel, error)
-    q = as_matrix(attack, error.shape[1])
+    q = np.eye(error.shape[1])[attack]
     for given_as in (attack, q):
-        assert inference.distortion_privacy(prior, channel, error, given_as) == pytest.approx(
-            naive.expected_error(prior, channel, error, q)
-        )
-        assert inference.conditional_error(channel, error, given_as) == pytest.approx(
-            naive.conditional_error(channel, error, q)
-        )
-    assert inference.distortion_privacy(prior, channel, error, attack) == pytest.approx(
-        naive.best_deterministic(prior, channel, error)
-    )
+        of_secrets = inference.conditional_error(channel, error, given_as)
+        assert of_secrets == pytest.approx(naive.conditional_error(channel, error, q))
+        expected = inference.distortion_privacy(prior, channel, error, given_as)
+        assert expected == pytest.approx(naive.expected_error(prior, channel, error, q))
+        assert expected == pytest.approx(naive.best_deterministic(prior, channel, error))
     assert inference.bayes(prior, channel) == pytest.approx(np.array(naive.bayes(prior, channel)))
-    assert (
-        inference.unweighted_attack(channel, error).tolist()
-        == inference.optimal_attack(np.full(len(prior), 1 / len(prior)), channel, error).tolist()
-    )
+    uniform = inference.optimal_attack(np.full(len(prior), 1 / len(prior)), channel, error)
+    assert inference.unweighted_attack(channel, error).tolist() == uniform.tolist()
 
 
 @FEW
@@ -147,11 +137,8 @@ def test_remapping_is_optimal_post_processing(game):
     # the cost after remapping is the error of the optimal attack with the cost as its error
     assert paid == pytest.approx(naive.best_deterministic(prior, channel, cost))
     assert remapped.sum(1) == pytest.approx(np.ones(len(prior)))
-    naive_cost = (prior[:, None] * np.array(naive.remap(prior, channel, cost)) * cost).sum()
-    assert paid == pytest.approx(naive_cost)
-    assert inference.remap(prior, remapped, cost) == pytest.approx(remapped) or paid == pytest.approx(
-        (prior[:, None] * inference.remap(prior, remapped, cost) * cost).sum()
-    )
+    for other in (np.array(naive.remap(prior, channel, cost)), inference.remap(prior, remapped, cost)):
+        assert (prior[:, None] * other * cost).sum() == pytest.approx(paid)  # a second remapping gains nothing
 
 
 @FEW
@@ -174,9 +161,8 @@ def test_a_peers_optimal_channels(reference):
     attack = inference.optimal_attack(prior, channel, d)
     assert inference.distortion_privacy(prior, channel, d, attack) == pytest.approx(float(case["objective"]), rel=1e-7)
     # under the uniform prior (19) and (27) are one attack
-    assert inference.conditional_error(channel, d, inference.unweighted_attack(channel, d)).mean() == pytest.approx(
-        float(case["objective"]), rel=1e-7
-    )
+    mean = inference.conditional_error(channel, d, inference.unweighted_attack(channel, d)).mean()
+    assert mean == pytest.approx(float(case["objective"]), rel=1e-7)
 
 
 @FEW
@@ -246,9 +232,6 @@ def privacy(attack):
     ("call", "message"),
     [
         (lambda: inference.optimal_attack([], CHANNEL, ERROR), r"shape \(S,\), S ≥ 1 \(got shape \(0,\)\)"),
-        (lambda: inference.optimal_attack([0.5, 0.4], CHANNEL, ERROR), r"must sum to 1 within 1e-09 \(got 0.9\)"),
-        (lambda: inference.optimal_attack([1.25, -0.25], CHANNEL, ERROR), r"must be not negative \(got -0.25 of secret 1\)"),
-        (lambda: inference.optimal_attack([np.nan, 1.0], CHANNEL, ERROR), r"must be finite \(got nan of secret 0\)"),
         (lambda: inference.optimal_attack(PRIOR, CHANNEL, hamming(3)), "error must have 2 rows"),
         (lambda: inference.minmax_attack(CHANNEL, [[0, 1], [-1, 0]]), r"error must not be negative \(got -1.0 at \[1, 0\]\)"),
         (lambda: bayes([[1.0, 0.0], [0.5, 0.4]]), "row 1 of the channel must sum to 1"),

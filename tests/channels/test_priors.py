@@ -234,6 +234,7 @@ def test_bad_input_is_refused(call, message):
         ([0.5, 0.4], r"must sum to 1 within 1e-09 \(got 0.9\)"),
         ([[0.5, 0.5], [0.5, 0.4]], r"row 1 of the priors must sum to 1 within 1e-09 \(got 0.9\)"),
         ([1.5, -0.5], r"must be not negative \(got -0.5 of secret 1\)"),
+        ([np.nan, 1], r"must be finite \(got nan of secret 0\)"),
         ([[0.5, 0.5], [np.nan, 1]], r"must be finite \(got nan in row 1, of secret 0\)"),
         ([], r"none empty \(got shape \(0,\)\)"),
         (1.0, r"a prior is one probability a secret"),

@@ -156,10 +156,7 @@ def test_stays_and_pois_of_the_authors_program(reference):
         places, _ = profiles.pois(traces, **keywords)
         for user, expected in case["stays_DTClusterer"].items():
             user_stays = stays[stays["user"] == user]
-            starts, ends = (
-                milliseconds(user_stays.rename(columns={"start": "t"})),
-                milliseconds(user_stays.rename(columns={"end": "t"})),
-            )
+            starts, ends = (milliseconds(user_stays.rename(columns={c: "t"})) for c in ("start", "end"))
             times = [(e["start_ms"], e["end_ms"], e["n"]) for e in expected]
             assert list(zip(starts, ends, user_stays["records"], strict=True)) == times
             for c in ("lat", "lng"):

@@ -21,9 +21,7 @@ from mobpriv.channels.programs.reductions import mended
 ROUNDS = 300
 """Programs after which the last one is returned; 20 to 60 are usual."""
 _NEAR, _LIKELY = 6, 6
-"""The first program contains, for every secret, its NEAR cheapest observables and the LIKELY likeliest ones of a constant
-channel.
-"""
+"""The first program has, for every secret, its NEAR cheapest observables and the LIKELY likeliest of a constant channel."""
 _TOLERANCE = 1e-10
 """Tolerance of rows and reduced costs, in a program whose errors are divided by d_max."""
 
@@ -32,7 +30,7 @@ class Stopped(RuntimeError):
     """HiGHS ended without an optimum, which may happen if d_m is d_max up to rounding, or tiny compared with the errors."""
 
 
-def solve(program: Program, gap: float, watch=None) -> tuple[np.ndarray, Multipliers]:
+def solve(program: Program, gap: float) -> tuple[np.ndarray, Multipliers]:
     """Columns P (m, n) of a channel with the distortion privacy required, and multipliers; see `interior.solve`."""
     d_max = float(program.F.sum(axis=1).min())
     # Subtract the error of the best guess without an observation: for any channel it sums to d_max over the observables.
@@ -52,8 +50,6 @@ def solve(program: Program, gap: float, watch=None) -> tuple[np.ndarray, Multipl
             bound, best = lower, (None if best is None else best[0], multipliers)
         if cost < least:
             least, best = cost, (P, best[1])
-        if watch is not None:
-            watch(cost, lower)
         columns, rows = restricted.negative(y, answers), restricted.broken()
         if least - bound <= gap * abs(least) or not (len(columns) or len(rows)):
             break

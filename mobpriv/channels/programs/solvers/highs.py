@@ -29,21 +29,19 @@ from mobpriv.channels.programs import reductions
 from mobpriv.channels.programs.certificate import Multipliers, Program, lower_bound, value
 
 MAX_STEPS = 500
-"""Steps after which HiGHS ends its interior-point method; 20 to 60 are usual. The simplex method may take `PIVOTS` times as
-many.
-"""
+"""Steps after which HiGHS ends its interior-point method (20 to 60 are usual); the simplex method may take `PIVOTS` times as many."""
 PIVOTS = 100
 _HOPELESS = {highspy.HighsModelStatus.kInfeasible, highspy.HighsModelStatus.kUnboundedOrInfeasible}
 _TOLERANCE = 1e-10
 """Tolerance of the rows, the multipliers and the gap between the two objectives, in HiGHS's own scaling: its smallest."""
 
 
-def solve(program: Program, gap: float, watch=None) -> tuple[np.ndarray, Multipliers]:
+def solve(program: Program, gap: float) -> tuple[np.ndarray, Multipliers]:
     """Columns P (m, n) of a channel that satisfies every listed constraint, and multipliers.
 
     (24c) holds up to the tolerance of a certificate. The methods are tried until one reaches value - bound <= gap * |value|;
     the attempt with the narrowest gap is returned. A method that is stopped early returns its current point. RuntimeError with
-    HiGHS's message if there is none. `watch(value, bound)` is called for each attempt.
+    HiGHS's message if there is none.
     """
     lp = _Rows(program)
     best, narrowest, status = None, np.inf, None
@@ -54,8 +52,6 @@ def solve(program: Program, gap: float, watch=None) -> tuple[np.ndarray, Multipl
             continue
         multipliers = lp.multipliers(solution.row_dual)
         cost, bound = value(program, P), lower_bound(program, multipliers)
-        if watch is not None:
-            watch(cost, bound)
         if best is None or cost - bound < narrowest:
             best, narrowest = (P, multipliers), cost - bound
         if narrowest <= gap * abs(cost):

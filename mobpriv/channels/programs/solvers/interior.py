@@ -42,17 +42,17 @@ _TO_BOUNDARY = 0.995
 
 # with many small blocks BLAS threads wait for one another: 10 to 100 times slower
 @threadpool_limits.wrap(limits=1, user_api="blas")
-def solve(program: Program, gap: float, watch=None, warm: Warm | None = None) -> tuple[np.ndarray, Multipliers]:
+def solve(program: Program, gap: float, warm: Warm | None = None) -> tuple[np.ndarray, Multipliers]:
     """Columns P (m, n) of the channel, strictly inside every constraint, and the multipliers of the best lower bound.
 
-    Stops at value - bound <= gap * |value|, or when rounding prevents progress. `watch(value, bound)` is called for each step;
-    `warm` is read at the start and written during the iterations.
+    Stops at value - bound <= gap * |value|, or when rounding prevents progress. `warm` is read at the start and written during
+    the iterations.
     """
     with ThreadPoolExecutor(min(newton.THREAD_PARTS, os.cpu_count() or 1)) as threads:
-        return _solve(program, gap, watch, warm, threads)
+        return _solve(program, gap, warm, threads)
 
 
-def _solve(program: Program, gap: float, watch, warm: Warm | None, threads: Executor) -> tuple[np.ndarray, Multipliers]:
+def _solve(program: Program, gap: float, warm: Warm | None, threads: Executor) -> tuple[np.ndarray, Multipliers]:
     point = (warm and points.restart(program, warm)) or points.start(program)
     blocks = newton.Blocks(program, threads)
     ahead = [] if warm is None else list(points.WAYPOINTS)
@@ -61,8 +61,6 @@ def _solve(program: Program, gap: float, watch, warm: Warm | None, threads: Exec
         multipliers = Multipliers(point.pairs, point.attacks, point.nu)
         new_value = float(np.vdot(program.kappa, point.P)) - program.reward * float(point.x.sum())
         new_bound = lower_bound(program, multipliers)
-        if watch is not None:
-            watch(new_value, new_bound)
         stalled = 0 if new_value < value or new_bound > bound else stalled + 1
         if new_value < value:
             value, best = new_value, (point.P.copy(), best[1])
