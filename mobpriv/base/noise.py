@@ -80,10 +80,8 @@ def log_laplace(published, true, epsilon, rounding: str = "nearest") -> np.ndarr
     distance = np.abs(y - c)
     with np.errstate(invalid="ignore"):
         if rounding == "nearest":
-            edge = 0.5
-            inside = np.where(
-                y == c, np.log(-np.expm1(-epsilon / 2)), -epsilon * (distance - 0.5) + np.log(-np.expm1(-epsilon) / 2)
-            )
+            edge, elsewhere = 0.5, -epsilon * (distance - 0.5) + np.log(-np.expm1(-epsilon) / 2)
+            inside = np.where(y == c, np.log(-np.expm1(-epsilon / 2)), elsewhere)
         else:
             edge = 1.0
             steps = np.where(y >= c, distance, distance - 1)

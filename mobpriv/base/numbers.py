@@ -16,8 +16,6 @@ NARROW, FIXED = "\u202f", "\u00a0"  # spaces without a line break: within a numb
 _KILOMETRE = 1000  # m
 _TWO_DIGITS_BELOW = 1e-3  # below it two digits suffice
 _ABOUT_0_BELOW = 1e-4  # below it, in the unit shown, a number is shown as about 0
-
-
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
@@ -34,7 +32,7 @@ def shown(value: Any, unit: str = "") -> str:
         return "–"
     if unit == "m" and _KILOMETRE <= abs(value) < math.inf:
         return _signed(value, f"{abs(value) / _KILOMETRE:,.1f}") + behind("km")
-    return _digits(value, unit) + behind(unit)
+    return (_percent(100 * value) if unit in ("share", "points") else _decimal(value)) + behind(unit)
 
 
 def in_prose(value: Any, unit: str = "") -> str:
@@ -52,12 +50,6 @@ def in_prose(value: Any, unit: str = "") -> str:
     if value == round(value) or not _ABOUT_0_BELOW < abs(value) < _KILOMETRE:
         return shown(value, unit)
     return shown(float(f"{value:.2g}"), unit)
-
-
-def _digits(value: float, unit: str = "") -> str:
-    if unit in ("share", "points"):
-        return _percent(100 * value)
-    return _decimal(value)
 
 
 def _percent(value: float) -> str:

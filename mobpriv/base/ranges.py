@@ -47,9 +47,7 @@ def whole(name: str, value, least: int, greatest: float = _LARGEST, rule: str = 
 
 
 def levels(name: str, values, also: tuple[float, ...] = ()) -> list[float]:
-    """Two or more numbers in rising order, including ``also``. Their first six digits must differ, because results are
-    stored by them.
-    """
+    """Two or more numbers in rising order, with ``also``; results are stored by their first six digits, which must differ."""
     numbers = sorted({*also, *map(float, values)})
     if len(numbers) < 2:
         raise ValueError(f"{name} must hold two or more different numbers (got {_shown(values)})")

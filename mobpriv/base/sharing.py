@@ -23,8 +23,7 @@ def sharing() -> Iterator[None]:
 
 
 def once(function: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
-    """Decorate a function so that it reuses the result of another process of the same build (:func:`sharing`) for equal
-    arguments.
+    """Let a function reuse the result of another process of the same build (:func:`sharing`) for equal arguments.
 
     It must be a module-level function and return an array that depends only on its arguments. Outside a build it is called
     directly.

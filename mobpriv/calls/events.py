@@ -46,7 +46,8 @@ def place_antennas(traces: Traces, count: int, rng: np.random.Generator) -> Cell
     lat, lng = traces["lat"].to_numpy(), traces["lng"].to_numpy()
     chosen = np.sort(rng.choice(len(traces), min(_SAMPLE_SIZE, len(traces)), replace=False))
     lat, lng = lat[chosen], across_the_date_line(lng[chosen])
-    east, north = _scales(lat)
+    # scales of the plane for the antennas: metres per degree at the median latitude
+    east, north = (float(scale[0]) for scale in metres_per_degree(np.array([np.median(lat)])))
     square = np.unique(np.round(np.column_stack([lng * east, lat * north]) / _SQUARE_SIDE), axis=0) * _SQUARE_SIDE
     if len(square) < count:
         raise ValueError(
@@ -65,17 +66,10 @@ def place_antennas(traces: Traces, count: int, rng: np.random.Generator) -> Cell
     return as_cells(pd.DataFrame({"cell": names, "lat": lat, "lng": lng}))
 
 
-def _scales(lat: np.ndarray) -> tuple[float, float]:
-    """Metres per degree, eastwards and northwards, at the median latitude: the scales of the plane for the antennas."""
-    east, north = metres_per_degree(np.array([np.median(lat)]))
-    return float(east[0]), float(north[0])
-
-
 def calls_from_traces(
     traces: Traces, antennas: Cells, rng: np.random.Generator, rate: float = 10.0, minutes: float = 10.0
 ) -> Events:
-    """Simulate calls at the times of a Poisson process with ``rate`` calls per day for each user, from her first record to her
-    last.
+    """Simulate calls at the times of a Poisson process, ``rate`` per day, from each user's first record to her last.
 
     A call takes place at the user's nearest record in time. The antenna nearest to that record serves it, in metres on the
     ground. If no record lies within ``minutes``, the call is omitted and counted. A call has no duration and ends in the cell
@@ -87,18 +81,17 @@ def calls_from_traces(
     rate = ranges.positive("rate", rate, "calls a day")
     max_gap = ranges.positive("minutes", minutes, "minutes")
     if antennas["lat"].isna().any():
-        raise ValueError(
-            f"antennas need coordinates (cell {antennas['cell'][antennas['lat'].isna()].iloc[0]} has none): give them some"
-        )
+        nowhere = antennas["cell"][antennas["lat"].isna()].iloc[0]
+        raise ValueError(f"antennas need coordinates (cell {nowhere} has none): give them some")
     users, offsets = by_user(traces)
     ms = milliseconds(traces)
     times, counts = _times(ms, offsets, rate, rng)
     record = _nearest(ms, offsets, times, np.r_[0, np.cumsum(counts)], 60_000 * max_gap)
     kept = record >= 0
     user_index = np.repeat(np.arange(len(users)), counts)[kept]
-    cell = _served(traces["lat"].to_numpy()[record[kept]], traces["lng"].to_numpy()[record[kept]], antennas)
-    names = pd.Index(antennas["cell"])
-    cells = pd.Categorical.from_codes(cell, names)
+    lat, lng = (traces[c].to_numpy()[record[kept]] for c in ("lat", "lng"))
+    nearest = cKDTree(cartesian(antennas["lat"], antennas["lng"])).query(cartesian(lat, lng))[1]
+    cells = pd.Categorical.from_codes(nearest, pd.Index(antennas["cell"]))
     calling, code = np.unique(user_index, return_inverse=True)
     calls = pd.DataFrame(
         {
@@ -130,9 +123,8 @@ def _nearest(ms, offsets, times, starts, near):
     for user in range(len(offsets) - 1):
         first, after, end = offsets[user], offsets[user], offsets[user + 1]
         for i in range(starts[user], starts[user + 1]):
-            while (
-                after < end and ms[after] <= times[i]
-            ):  # first: first record at the latest time up to the call; after: the next record
+            # first: first record at the latest time up to the call; after: the next record
+            while after < end and ms[after] <= times[i]:
                 if ms[after] != ms[first]:
                     first = after
                 after += 1
@@ -142,8 +134,3 @@ def _nearest(ms, offsets, times, starts, near):
             if abs(ms[k] - times[i]) <= near:
                 out[i] = k
     return out
-
-
-def _served(lat: np.ndarray, lng: np.ndarray, antennas: Cells) -> np.ndarray:
-    """The row of the nearest antenna."""
-    return cKDTree(cartesian(antennas["lat"], antennas["lng"])).query(cartesian(lat, lng))[1]

@@ -23,6 +23,8 @@ The categories of ``cell`` and ``end_cell`` are all the cells of the table ``Cel
 both tables.
 """
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 
@@ -30,9 +32,9 @@ from mobpriv.traces.table import (
     InvalidTable,
     TableProblem,
     check_zone,
-    milliseconds,
+    kept_and_left_out,
+    needed,
     problem,
-    rows,
     sorted_categories,
     sorted_rows,
     user_and_time_rules,
@@ -61,25 +63,18 @@ def as_cells(table: pd.DataFrame) -> Cells:
     A cell may lack both coordinates; then only a call that it serves breaks a rule. All other faults raise a ``ValueError``: a
     row without a cell, a repeated cell, only one coordinate, an impossible latitude or longitude. The argument is not changed.
     """
-    missing = [c for c in _CELL_COLUMNS if c not in table.columns]
-    if missing:
-        raise ValueError(
-            f"cells need the columns {', '.join(_CELL_COLUMNS)}; missing: {', '.join(missing)} (got {list(table.columns)})"
-        )
+    needed("cells", _CELL_COLUMNS, table)
     lat, lng = (pd.to_numeric(table[c], errors="coerce").to_numpy(float, na_value=np.nan) for c in ("lat", "lng"))
     name = _texts(table["cell"])
     no_number = (np.isnan(lat) & table["lat"].notna().to_numpy()) | (np.isnan(lng) & table["lng"].notna().to_numpy())
+    no_place, known_place = (lat == 0) & (lng == 0), "give its coordinates, or leave both empty where nobody knows them"
     for rule, broken, remedy in (
         ("every row of a table of cells names its cell", name.isna().to_numpy(), "give it a name or leave the row out"),
         ("a cell occurs once in a table of cells", name.duplicated().to_numpy(), "keep one of its rows"),
         ("coordinates of a cell are numbers", no_number, "write degrees of WGS 84, or leave both empty"),
         ("a cell has both coordinates or none", np.isnan(lat) != np.isnan(lng), "fill in the other, or leave both empty"),
         ("latitudes of cells lie in [-90, 90]", np.abs(lat) > 90, "write degrees of WGS 84; are lat and lng swapped?"),
-        (
-            "cells lie elsewhere than at latitude 0, longitude 0",
-            (lat == 0) & (lng == 0),
-            "give its coordinates, or leave both empty where nobody knows them",
-        ),
+        ("cells lie elsewhere than at latitude 0, longitude 0", no_place, known_place),
         ("longitudes of cells lie in [-180, 180]", np.abs(lng) > 180, "write degrees of WGS 84"),
     ):
         if broken.any():
@@ -101,8 +96,7 @@ def _texts(column: pd.Series) -> pd.Series:
 
 
 def problems(table: pd.DataFrame, cells: Cells | None = None, period: Period | None = None) -> pd.DataFrame:
-    """List every rule of ``Calls`` that records of ``table`` break, one row per rule (columns:
-    :class:`mobpriv.traces.table.TableProblem`).
+    """List every rule of ``Calls`` that records break, one row per rule (:class:`mobpriv.traces.table.TableProblem`).
 
     With ``cells``, each cell must be listed there and have coordinates. With ``period``, calls must begin in it. Order and
     exact repetitions are not checked: :func:`as_calls` sorts, and :func:`without` reports repetitions.
@@ -118,12 +112,8 @@ def call_problem(rule: str, broken: np.ndarray, table: pd.DataFrame, remedy: str
 
 def _broken(table: pd.DataFrame, cells: Cells | None, period: Period | None) -> list[tuple[str, np.ndarray, str]]:
     """The broken rules, the records that break them, and the remedies."""
-    missing = [c for c in CALL_COLUMNS if c not in table.columns]
-    if missing:
-        traces = "; with lat and lng they look like traces" if {"lat", "lng"} <= set(table.columns) else ""
-        raise ValueError(
-            f"calls need the columns {', '.join(CALL_COLUMNS)}; missing: {', '.join(missing)} (got {list(table.columns)}){traces}"
-        )
+    traces = "; with lat and lng they look like traces" if {"lat", "lng"} <= set(table.columns) else ""
+    needed("calls", CALL_COLUMNS, table, traces)
     check_zone(table["t"])
     rules = [*user_and_time_rules(table), ("cell missing", _missing(table["cell"]), _OUT)]
     if cells is not None:
@@ -134,7 +124,10 @@ def _broken(table: pd.DataFrame, cells: Cells | None, period: Period | None) -> 
                 placeless = np.r_[cells["lat"].isna().to_numpy(), False]  # the last entry is for −1, an unknown cell
                 rules.append((f"{words} without coordinates", placeless[row], _NO_PLACE))
     if "duration" in table.columns:
-        rules += _durations(table["duration"])
+        number = pd.to_numeric(table["duration"], errors="coerce").to_numpy(float, na_value=np.nan)
+        no_number = (np.isnan(number) & table["duration"].notna().to_numpy()) | np.isinf(number)
+        rules.append(("duration not a number", no_number, "write seconds, or leave it empty"))
+        rules.append(("duration negative", number < 0, _OUT))
     if period is not None:
         rules += _outside(table, period)
     return [rule for rule in rules if rule[1].any()]
@@ -153,18 +146,6 @@ def _rows_of(column: pd.Series, cells: Cells) -> np.ndarray:
 def _missing(column: pd.Series) -> np.ndarray:
     """Mask of missing or empty names."""
     return (column.isna() | (column == "")).to_numpy(bool)
-
-
-def _durations(column: pd.Series) -> list[tuple[str, np.ndarray, str]]:
-    number = pd.to_numeric(column, errors="coerce").to_numpy(float, na_value=np.nan)
-    return [
-        (
-            "duration not a number",
-            (np.isnan(number) & column.notna().to_numpy()) | np.isinf(number),
-            "write seconds, or leave it empty",
-        ),
-        ("duration negative", number < 0, _OUT),
-    ]
 
 
 def _outside(table: pd.DataFrame, period: Period) -> list[tuple[str, np.ndarray, str]]:
@@ -197,36 +178,15 @@ def without(table: pd.DataFrame, cells: Cells | None = None, period: Period | No
     A record is a repetition if all columns of ``Calls`` agree; further columns are not compared. The second table has the
     columns of :class:`mobpriv.traces.table.TableProblem`. A record that breaks two rules counts under the first.
     """
-    left_out, bad = [], np.zeros(len(table), bool)
-    for rule, broken, remedy in _broken(table, cells, period):
-        fresh = broken & ~bad
-        bad |= broken
-        if fresh.any():
-            left_out.append(call_problem(rule, fresh, table, remedy))
-    calls = _in_order(table[~bad] if bad.any() else table, cells)
-    again = _repeats(calls)
-    if again.any():
-        left_out.append(call_problem("record repeated", again, calls, "one copy is kept"))
-        calls = rows(calls, ~again)
-    return calls, pd.DataFrame(left_out, columns=TableProblem._fields)
-
-
-def _repeats(calls: Calls) -> np.ndarray:
-    """Mask of the records that equal an earlier record in the columns of ``Calls``."""
-    code, time = calls["user"].cat.codes.to_numpy(), milliseconds(calls)
-    same = np.zeros(len(calls) + 1, bool)
-    same[1:-1] = (code[1:] == code[:-1]) & (time[1:] == time[:-1])
-    shared = np.flatnonzero(same[1:] | same[:-1])  # only these few records can be repetitions
-    repeated = np.zeros(len(calls), bool)
-    repeated[shared] = calls.loc[shared, [*CALL_COLUMNS, *OPTIONAL]].duplicated().to_numpy()
-    return repeated
+    in_order, columns = partial(_in_order, cells=cells), [*CALL_COLUMNS, *OPTIONAL]
+    return kept_and_left_out(table, _broken(table, cells, period), in_order, columns, call_problem)
 
 
 def _in_order(table: pd.DataFrame, cells: Cells | None) -> Calls:
     """Type and sort a table that breaks no rule."""
     names = pd.Index(_occurring(table) if cells is None else cells["cell"], dtype="str")
     at = {c: _rows_of(table[c], pd.DataFrame({"cell": names})) for c in ("cell", "end_cell") if c in table.columns}
-    end = at.get("end_cell", at["cell"])
+    end = np.where(at["end_cell"] < 0, at["cell"], at["end_cell"]) if "end_cell" in at else at["cell"]
     seconds = table["duration"] if "duration" in table.columns else pd.Series(np.nan, table.index)
     rest = [c for c in table.columns if c not in (*CALL_COLUMNS, *OPTIONAL)]
     out = pd.DataFrame(
@@ -234,9 +194,7 @@ def _in_order(table: pd.DataFrame, cells: Cells | None) -> Calls:
             "user": sorted_categories(table["user"]),
             "t": table["t"].dt.tz_convert("UTC").dt.as_unit("ms"),
             "cell": pd.Series(pd.Categorical.from_codes(at["cell"], names, validate=False), table.index),
-            "end_cell": pd.Series(
-                pd.Categorical.from_codes(np.where(end < 0, at["cell"], end), names, validate=False), table.index
-            ),
+            "end_cell": pd.Series(pd.Categorical.from_codes(end, names, validate=False), table.index),
             "duration": pd.to_numeric(seconds).astype("float64"),
             **{c: table[c] for c in rest},
         },

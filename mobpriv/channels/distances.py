@@ -64,18 +64,15 @@ def elastic(centres, mass, need: float) -> np.ndarray:
         raise ValueError(f"mass must have one value a place, shape {(len(centres),)} (got shape {mass.shape})")
     poor = ~((mass > 0) & np.isfinite(mass))
     if poor.any():
-        i = int(poor.argmax())
-        raise ValueError(
-            f"the privacy mass must be positive: give every place a little for its area (got {mass[i]} at place {i})"
-        )
+        i, remedy = int(poor.argmax()), "give every place a little for its area"
+        raise ValueError(f"the privacy mass must be positive: {remedy} (got {mass[i]} at place {i})")
     if not 0 < need < np.inf:
         raise ValueError(f"need must be positive, in mass per m² (got {need})")
     straight = euclidean(centres)
     twins = np.argwhere((straight == 0) & ~np.eye(len(centres), dtype=bool))
     if len(twins):
-        raise ValueError(
-            f"places must differ (places {twins[0, 0]} and {twins[0, 1]} are both at {centres[twins[0, 0]].tolist()})"
-        )
+        i, j = twins[0]
+        raise ValueError(f"places must differ (places {i} and {j} are both at {centres[i].tolist()})")
     reach = np.sqrt(_nearer_mass(straight, mass) / (need * np.pi))
     np.fill_diagonal(reach, 0.0)
     # rounding differs between the two directions of a path: make d exactly symmetric

@@ -24,8 +24,7 @@ from scipy import sparse
 from scipy.optimize import linprog
 
 from mobpriv.channels import checks
-
-_TOLERANCES = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
+from mobpriv.channels.programs.written import TOLERANCES, answers, simplices
 
 
 class Equilibrium(NamedTuple):
@@ -39,27 +38,15 @@ def equilibrium(prior, cost, error, d_m: float) -> Equilibrium:
     """An optimal channel of (21) and the mixed attack with which it is in equilibrium. ValueError if d_m costs nothing."""
     prior, cost, error = _checked(prior, cost, error)
     n, m = cost.shape
-    optimum = linprog(
-        np.r_[(prior[:, None] * cost).T.ravel(), np.zeros(m)],
-        *_answers(prior, error, m, d_m),
-        sparse.hstack([_simplices(n, m), sparse.csr_matrix((n, m))]),
-        np.ones(n),
-        bounds=[(0, None)] * (n * m) + [(None, None)] * m,
-        options=_TOLERANCES,
-    )
-    _must_end(optimum, "(21)")
+    optimum = _optimum(np.r_[(prior[:, None] * cost).T.ravel(), np.zeros(m)], *answers(prior, error, m, d_m), n, m, "(21)")
     multipliers = -optimum.ineqlin.marginals
     price = float(multipliers[-1])
     if price <= 0:
         raise ValueError(f"d_m = {d_m:.9g} costs nothing, so that no attack keeps the user from a deviation: take a larger d_m")
     attack = np.maximum(multipliers[:-1].reshape(m, -1), 0.0)
     channel = np.maximum(optimum.x[: n * m].reshape(m, n).T, 0.0)
-    return Equilibrium(
-        float(optimum.fun),
-        channel / channel.sum(axis=1, keepdims=True),
-        attack / attack.sum(axis=1, keepdims=True),
-        price,
-    )
+    channel, attack = (part / part.sum(axis=1, keepdims=True) for part in (channel, attack))
+    return Equilibrium(float(optimum.fun), channel, attack, price)
 
 
 def cheapest_reply(prior, cost, error, attack, d_m: float) -> float:
@@ -67,9 +54,8 @@ def cheapest_reply(prior, cost, error, attack, d_m: float) -> float:
     prior, cost, error = _checked(prior, cost, error)
     n, m = cost.shape
     gained = prior[:, None] * (error @ np.asarray(attack, float).T)  # (s, o)
-    optimum = linprog(
-        (prior[:, None] * cost).T.ravel(), [-gained.T.ravel()], [-d_m], _simplices(n, m), np.ones(n), options=_TOLERANCES
-    )
+    costs, rows = (prior[:, None] * cost).T.ravel(), [-gained.T.ravel()]
+    optimum = linprog(costs, rows, [-d_m], simplices(n, m), np.ones(n), options=TOLERANCES)
     return float(optimum.fun) if optimum.status == 0 else np.inf
 
 
@@ -77,19 +63,10 @@ def most_private(prior, cost, error, at_most: float) -> float:
     """The largest distortion privacy of a channel that costs no more than ``at_most``."""
     prior, cost, error = _checked(prior, cost, error)
     n, m = cost.shape
-    rows, right = _answers(prior, error, m, 0.0)
+    rows, right = answers(prior, error, m, 0.0)
     spent = sparse.hstack([sparse.csr_matrix((prior[:, None] * cost).T.ravel()), sparse.csr_matrix((1, m))])
-    optimum = linprog(
-        np.r_[np.zeros(n * m), -np.ones(m)],
-        sparse.vstack([rows, spent]),
-        np.r_[right, at_most],
-        sparse.hstack([_simplices(n, m), sparse.csr_matrix((n, m))]),
-        np.ones(n),
-        bounds=[(0, None)] * (n * m) + [(None, None)] * m,
-        options=_TOLERANCES,
-    )
-    _must_end(optimum, "the largest distortion privacy")
-    return -float(optimum.fun)
+    rows, right = sparse.vstack([rows, spent]), np.r_[right, at_most]
+    return -float(_optimum(np.r_[np.zeros(n * m), -np.ones(m)], rows, right, n, m, "the largest distortion privacy").fun)
 
 
 def _checked(prior, cost, error) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -97,19 +74,10 @@ def _checked(prior, cost, error) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return prior, checks.matrix(cost, "cost", rows=len(prior)), checks.matrix(error, "error", rows=len(prior), negative=False)
 
 
-def _simplices(n: int, m: int):
-    """Constraint that each secret's probabilities sum to 1; p is numbered o * n + s."""
-    return sparse.kron(np.ones((1, m)), sparse.eye(n))
-
-
-def _answers(prior, error, m: int, d_m: float) -> tuple:
-    """Constraints (21b) for every observable and estimate, and (21c)."""
-    F = -(prior[:, None] * error).T
-    rows = sparse.hstack([sparse.kron(sparse.eye(m), F), sparse.kron(sparse.eye(m), np.ones((len(F), 1)))])
-    total = sparse.hstack([sparse.csr_matrix((1, m * len(prior))), -sparse.csr_matrix(np.ones((1, m)))])
-    return sparse.vstack([rows, total]).tocsr(), np.r_[np.zeros(m * len(F)), -d_m]
-
-
-def _must_end(optimum, what: str) -> None:
+def _optimum(objective, rows, right, n: int, m: int, what: str):
+    """The optimum over p (n * m) and x (m), with the rows at most the right side."""
+    sums, bounds = sparse.hstack([simplices(n, m), sparse.csr_matrix((n, m))]), [(0, None)] * (n * m) + [(None, None)] * m
+    optimum = linprog(objective, rows, right, sums, np.ones(n), bounds=bounds, options=TOLERANCES)
     if optimum.status != 0:
         raise ValueError(f"{what} has no optimum: {optimum.message}")
+    return optimum

@@ -49,8 +49,7 @@ def optimal_attack(prior, channel, error) -> np.ndarray:
     (Appendix B). Ties go to the lowest column. Observables of probability 0 get the best estimate under the prior.
     """
     prior = checks.prior(prior)
-    channel = checks.channel(channel, len(prior))
-    return best_guesses(prior, channel, checks.matrix(error, "error", rows=len(prior)))
+    return best_guesses(prior, checks.channel(channel, len(prior)), checks.matrix(error, "error", rows=len(prior)))
 
 
 def unweighted_attack(channel, error) -> np.ndarray:

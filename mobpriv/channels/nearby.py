@@ -65,13 +65,10 @@ def joint(prior, cost, error, d_m: float, d_epsilon, epsilon: float, distance, t
             raise ValueError(f"{name} must have a row and a column a secret, {len(problem.prior)} (got shape {shape})")
     near = distance < threshold
     channel, certified = _of_largest_distortion(problem, near, d_epsilon)
-    return Approximation(
-        channel,
-        certified,
-        kept_constraints(distance, threshold),
-        _seen(channel, np.asarray(d_epsilon, float)),
-        _delta(np.ascontiguousarray(channel), problem.exponents),
-    )
+    logs = np.where(channel > _SEEN, np.log(np.maximum(channel, _SEEN)), np.nan)
+    seen = float(steepest(logs, np.asarray(d_epsilon, float)))
+    delta = _delta(np.ascontiguousarray(channel), problem.exponents)
+    return Approximation(channel, certified, kept_constraints(distance, threshold), seen, delta)
 
 
 def kept_constraints(distance, threshold: float) -> int:
@@ -89,9 +86,8 @@ def _of_largest_distortion(problem: ChannelProblem, near: np.ndarray, d_epsilon)
         rewarded_channel, rewarded_value, facts = _solve(replace(problem, reward=reward), near)
         rewarded = certificate(problem, d_epsilon, rewarded_channel, bound, facts)
         if rewarded.gap <= GAP:
-            return rewarded_channel, replace(
-                rewarded, distortion_bound=min(problem.d_max, (rewarded.cost - rewarded_value) / reward)
-            )
+            largest = min(problem.d_max, (rewarded.cost - rewarded_value) / reward)
+            return rewarded_channel, replace(rewarded, distortion_bound=largest)
     return channel, plain
 
 
@@ -109,10 +105,9 @@ def _solve(problem: ChannelProblem, near: np.ndarray) -> tuple[np.ndarray, float
     rounds, tight = 0, False
     while True:
         rounds += 1
-        kappa = (problem.prior[secrets, None] * problem.cost[secrets]).T
-        program = Program(
-            np.ascontiguousarray(kappa), _pairs(ratio, near, secrets), F[:, secrets].copy(), problem.d_m or None, problem.reward
-        )
+        kappa = np.ascontiguousarray((problem.prior[secrets, None] * problem.cost[secrets]).T)
+        pairs = _pairs(ratio, near, secrets)
+        program = Program(kappa, pairs, F[:, secrets].copy(), problem.d_m or None, problem.reward)
         P, multipliers = solver.solve(program, GAP / 4 if tight else GAP_LEVELS[0])
         bound = lower_bound(program, multipliers)
         if tight and solver is interior and value(program, P) - bound > GAP * abs(value(program, P)):
@@ -180,11 +175,6 @@ def _between(low, high, average):
     if room != 0.0:
         p += min(1.0, (1 - total) / room) * (limit - p)
     return p / p.sum()
-
-
-def _seen(channel: np.ndarray, d: np.ndarray) -> float:
-    logs = np.where(channel > _SEEN, np.log(np.maximum(channel, _SEEN)), np.nan)
-    return float(steepest(logs, d))
 
 
 @numba.njit(cache=True)

@@ -22,9 +22,7 @@ from mobpriv.traces.table import Traces, by_user
 
 COUNTS = ("records", "visits")
 _CANDIDATES = 10**7
-"""Largest number of candidate positions of an edge. More would be far finer than an area needs, and the search would take
-many minutes.
-"""
+"""Largest number of candidate positions of an edge: more are finer than an area needs, and the search takes many minutes."""
 
 
 class Priors(NamedTuple):

@@ -155,10 +155,7 @@ def load_calls(name_or_path, cells=None, period: Period | None = None, **reading
     known = DATASETS.get(text)
     if known:
         _embedded(path, "region")
-    table_reading = None
-    if not reading:
-        table_reading = recognised(path, kind="calls")
-        reading = table_reading.arguments
+    reading, read_as = (reading, "") if reading else _recognised(path, "calls")
     calls, its_cells, left_out = read_calls(path, cells, period=period, **reading)
     name = text if known else path.resolve().name.split(".")[0]
     return CallSet(
@@ -169,8 +166,14 @@ def load_calls(name_or_path, cells=None, period: Period | None = None, **reading
         sha256_of(path),
         known.synthetic if known else _marked_synthetic(path),
         known.title if known else path.resolve().name,
-        f"columns found by their names: {table_reading.in_words}" if table_reading and table_reading.guessed else "",
+        read_as,
     )
+
+
+def _recognised(path: Path, kind: str) -> tuple[dict, str]:
+    """The arguments for reading a table, and in words how it is read; "" if under its own names."""
+    how = recognised(path, kind=kind)
+    return how.arguments, f"columns found by their names: {how.in_words}" if how.guessed else ""
 
 
 def load(
@@ -198,17 +201,11 @@ def load(
     if form is None:
         _only("traces", name_or_path, reading)
     form = form or _form(path)
-    name, source, read_as = path.resolve().name.split(".")[0], path.resolve().name, ""
+    name, source = path.resolve().name.split(".")[0], path.resolve().name
     if form != "table":
         traces, left_out = READERS[form](path, **reading)
-        data_set = Dataset(traces, left_out, name, sha256_of(path), False, source)
-        return _part_of(data_set, wanted)
-    if not reading:
-        table_reading = recognised(path)
-        reading, read_as = (
-            table_reading.arguments,
-            f"columns found by their names: {table_reading.in_words}" if table_reading.guessed else "",
-        )
+        return _part_of(Dataset(traces, left_out, name, sha256_of(path), False, source), wanted)
+    reading, read_as = (reading, "") if reading else _recognised(path, "traces")
     part = read_part(path, **reading, wanted=wanted, max_bytes=SEARCHED if max_users else None)
     searched = f"only the first {part.searched / 1e9:.1f} GB of the file searched" if part.searched else ""
     return Dataset(
@@ -268,9 +265,8 @@ def _form(path: Path) -> str:
     ):
         if next(path.glob(pattern), None) is not None:
             return form
-    raise ValueError(
-        f"{path}: the folder holds no files of a known format (known: {', '.join(f for f in READERS if f != 'table')})"
-    )
+    known = ", ".join(form for form in READERS if form != "table")
+    raise ValueError(f"{path}: the folder holds no files of a known format (known: {known})")
 
 
 def _marked_synthetic(path: Path) -> bool:

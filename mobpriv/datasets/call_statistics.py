@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from mobpriv.calls.table import Calls, Cells
-from mobpriv.datasets.statistics import QUANTILES, radius_of_gyration
+from mobpriv.datasets.statistics import number, quantiles, radius_of_gyration
 from mobpriv.traces.table import by_user, from_blocks, milliseconds
 
 _NIGHT = 8  # o'clock: end of the night, which begins at midnight: the first slot of PRIMULE's day
@@ -39,28 +39,28 @@ def describe_calls(calls: Calls, cells: Cells, zone: str = "UTC") -> pd.DataFram
     gap = np.diff(ms)[code[1:] == code[:-1]] / 1000
     mean = len(calls) / (len(users) * days) if days else np.nan
     parts = [
-        _number("records", len(calls), "calls"),
-        _number("users", len(users), "users"),
-        _number("cells with calls", len(np.unique(cell)), "cells"),
-        _number("municipalities with calls", cells["municipality"].iloc[np.unique(cell)].nunique(), "municipalities"),
-        _number("days", days, "days"),
-        _number("calls per user and day, mean", mean, "calls"),
-        _quantiles("calls per user and day", count / max(days, 1), "calls"),
-        _quantiles("calls per user-day", per_day, "calls"),
-        _quantiles("distinct cells per user-day", cells_a_day, "cells"),
-        _number(f"share of user-days with at least {_MANY} cells", _mean(many), "share"),
-        _number(f"calls of a user-day with at least {_MANY} cells, mean", _mean(per_day[many]), "calls"),
-        _number(f"cells of a user-day with at least {_MANY} cells, mean", _mean(cells_a_day[many]), "cells"),
-        _quantiles("time between calls", gap, "s"),
-        _number("burstiness of all calls", _burstiness(gap, np.zeros(len(gap), np.int64), 1)[0] if len(gap) else np.nan, "B"),
-        _quantiles("burstiness per user", burstiness(calls).dropna().to_numpy(), "B"),
-        _number("share of night calls", _mean(local % 86_400 < 3_600 * _NIGHT), "share"),
-        _number("share of calls on weekends", _mean((day + 3) % 7 >= 5), "share"),  # 1970-01-01 was a Thursday
-        _number("share of calls that end in another cell", _mean((calls["end_cell"].cat.codes != cell).to_numpy()), "share"),
-        _quantiles("radius of gyration", radius_of_gyration(_at_cells(calls, cells)).to_numpy(), "m"),
-        _quantiles("share of the most used cell", _top_share(code, cell, count), "share"),
+        number("records", len(calls), "calls"),
+        number("users", len(users), "users"),
+        number("cells with calls", len(np.unique(cell)), "cells"),
+        number("municipalities with calls", cells["municipality"].iloc[np.unique(cell)].nunique(), "municipalities"),
+        number("days", days, "days"),
+        number("calls per user and day, mean", mean, "calls"),
+        quantiles("calls per user and day", count / max(days, 1), "calls"),
+        quantiles("calls per user-day", per_day, "calls"),
+        quantiles("distinct cells per user-day", cells_a_day, "cells"),
+        number(f"share of user-days with at least {_MANY} cells", _mean(many), "share"),
+        number(f"calls of a user-day with at least {_MANY} cells, mean", _mean(per_day[many]), "calls"),
+        number(f"cells of a user-day with at least {_MANY} cells, mean", _mean(cells_a_day[many]), "cells"),
+        quantiles("time between calls", gap, "s"),
+        number("burstiness of all calls", _burstiness(gap, np.zeros(len(gap), np.int64), 1)[0] if len(gap) else np.nan, "B"),
+        quantiles("burstiness per user", burstiness(calls).dropna().to_numpy(), "B"),
+        number("share of night calls", _mean(local % 86_400 < 3_600 * _NIGHT), "share"),
+        number("share of calls on weekends", _mean((day + 3) % 7 >= 5), "share"),  # 1970-01-01 was a Thursday
+        number("share of calls that end in another cell", _mean((calls["end_cell"].cat.codes != cell).to_numpy()), "share"),
+        quantiles("radius of gyration", radius_of_gyration(_at_cells(calls, cells)).to_numpy(), "m"),
+        quantiles("share of the most used cell", _top_share(code, cell, count), "share"),
     ]
-    return pd.concat(parts, ignore_index=True)
+    return pd.concat(parts, ignore_index=True)[["quantity", "at", "value", "unit"]]
 
 
 def burstiness(calls: Calls) -> pd.Series:
@@ -113,12 +113,3 @@ def _at_cells(calls: Calls, cells: Cells) -> pd.DataFrame:
 
 def _mean(values: np.ndarray) -> float:
     return float(np.mean(values)) if len(values) else np.nan
-
-
-def _number(quantity: str, value: float, unit: str) -> pd.DataFrame:
-    return pd.DataFrame({"quantity": quantity, "at": [np.nan], "value": [float(value)], "unit": unit})
-
-
-def _quantiles(quantity: str, values: np.ndarray, unit: str) -> pd.DataFrame:
-    at = np.quantile(values, QUANTILES) if len(values) else np.nan
-    return pd.DataFrame({"quantity": quantity, "at": QUANTILES, "value": at, "unit": unit})

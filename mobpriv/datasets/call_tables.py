@@ -100,11 +100,8 @@ def call_blocks(path, reading: Reading, first: int = -1, end: int = -1) -> Itera
             cut |= digits_cut(name)
         texts = {c: pa.array(name, pa.dictionary(pa.int32(), pa.string())).cast(pa.string()) for c, name in names.items()}
         rest = {"duration": pa.array(_seconds(table["duration"]))} if "duration" in columns else {}
-        yield (
-            pa.table({**texts, "t": pa.array(t), **rest}),
-            {DIGITS_CUT: cut, **failed},
-            [left for left in lines if left.rule != BLANK],
-        )
+        left_out = [left for left in lines if left.rule != BLANK]
+        yield pa.table({**texts, "t": pa.array(t), **rest}), {DIGITS_CUT: cut, **failed}, left_out
 
 
 def _seconds(duration: pd.Series) -> np.ndarray:
@@ -126,15 +123,12 @@ def cells_beside(path) -> Path:
     """The file of the cells of a file of calls: ``NAME_cells`` in the folder of ``NAME``."""
     path = Path(path)
     name = bare(path)
-    files = [
-        path.with_name(f"{name}_cells{ending}") for ending in _ENDINGS if path.with_name(f"{name}_cells{ending}").is_file()
-    ]
+    files = [file for ending in _ENDINGS if (file := path.with_name(f"{name}_cells{ending}")).is_file()]
     if not files:
         raise FileNotFoundError(f"{path}: the cells of these calls are not there: put {name}_cells.csv next to it ({_NEEDED})")
     if len(files) > 1:
-        raise ValueError(
-            f"{path}: its cells could be those of {' or of '.join(file.name for file in files)}: leave one of them there"
-        )
+        several = " or of ".join(file.name for file in files)
+        raise ValueError(f"{path}: its cells could be those of {several}: leave one of them there")
     return files[0]
 
 
@@ -187,14 +181,10 @@ def _features(path: Path) -> pd.DataFrame:
     except (RuntimeError, ValueError, OSError, ShapelyError) as reason:  # the driver's errors are RuntimeErrors
         raise ValueError(f"{path}: not a GeoJSON file ({str(reason).splitlines()[0][:100]})") from None
     table = pd.DataFrame(shapes.drop(columns="geometry", errors="ignore"))
-    columns = {role: named_as(path, role, list(table), usual) for role, usual in _OF_FEATURES.items()}
+    usual = {"cell": USUAL["cell"], "municipality": _MUNICIPALITY}
+    columns = {role: named_as(path, role, list(table), names) for role, names in usual.items()}
     if columns["cell"] not in table or "geometry" not in shapes:
         raise ValueError(f"{path}: {_NEEDED}; of a feature, the point is its position (it has: {', '.join(shapes.columns)})")
-    inside = (
-        shapes.geometry.to_crs("EPSG:4326").representative_point() if shapes.crs else shapes.geometry.representative_point()
-    )
+    inside = (shapes.geometry.to_crs("EPSG:4326") if shapes.crs else shapes.geometry).representative_point()
     table = table.rename(columns={name: role for role, name in columns.items()})
     return table.assign(lat=np.asarray(inside.y, float), lng=np.asarray(inside.x, float))
-
-
-_OF_FEATURES = {"cell": USUAL["cell"], "municipality": _MUNICIPALITY}

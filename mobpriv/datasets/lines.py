@@ -84,9 +84,8 @@ class Text(NamedTuple):
         """The text of a line; "" if there are fewer lines."""
         if k >= len(self.kind):
             return ""
-        return bytes(self.data[self.start[k] : min(self.start[k + 1], self.start[k] + _MAX_LINE_BYTES)]).decode(
-            "utf-8", "replace"
-        )
+        end = min(self.start[k + 1], self.start[k] + _MAX_LINE_BYTES)
+        return bytes(self.data[self.start[k] : end]).decode("utf-8", "replace")
 
     def usual(self) -> int:
         """The most frequent number of values in its lines."""
@@ -280,9 +279,8 @@ def read_lines(
 def _choose(text: Text, kind: np.ndarray, header: int, column: int, delimiter: str, wanted: Wanted) -> tuple[str, ...]:
     """Mark the rows of unwanted users; return all users. A row without a user is left out later, under its own rule."""
     owner, first = _owners(text.data, text.start, kind, header, column, ord(delimiter))
-    names = plain_names(
-        pd.Index([next(csv.reader(_record(text, kind, k), delimiter=delimiter))[column] for k in first], dtype="str")
-    )
+    written = [next(csv.reader(_record(text, kind, k), delimiter=delimiter))[column] for k in first]
+    names = plain_names(pd.Index(written, dtype="str"))
     everybody = {name for name in names if name} - MISSING
     chosen = {"", *MISSING, *wanted.of(everybody)}
     keep = np.array([name in chosen for name in names] + [True])  # the last: lines that are no rows
@@ -406,11 +404,9 @@ def _quoted_record(data, start, kind, line, columns, delimiter, one_line):
                     break
                 if data[i] == 10:
                     last += 1
-                    if (
-                        last >= len(kind)
-                        or one_line[min(column, len(one_line) - 1)]
-                        or (kind[last] != _ROW and kind[last] != _EMPTY)
-                    ):
+                    if last >= len(kind) or one_line[min(column, len(one_line) - 1)]:
+                        return -1
+                    if kind[last] != _ROW and kind[last] != _EMPTY:
                         return -1
                 i += 1
             i += 1
@@ -453,7 +449,6 @@ def _joined(data, start, kept):
 
 def _columns(rows: pa.Buffer, delimiter, names, types, quoted, several, only) -> tuple[pa.Table, np.ndarray]:
     """The columns of rows with the right number of values, and the rows that hold a value not of its column's type."""
-
     fixed = {name: kind for name, kind in types.items() if kind is not None}
 
     def read(types):

@@ -47,14 +47,12 @@ def rows_of(path: Path, columns: dict[str, str], kinds: dict[str, pa.DataType]) 
 
     ``columns`` maps columns, ``kinds`` are their types in a text.
     """
-    table, number = _parquet(path, columns) if is_parquet(path) else _text(path, columns, kinds)
+    if is_parquet(path):
+        table, number = parquet_table(path), None
+        check_columns(path, list(table.columns), columns)
+    else:
+        table, number = _text(path, columns, kinds)
     return table.rename(columns={name: c for c, name in columns.items()}), number
-
-
-def _parquet(path: Path, columns: dict[str, str]) -> tuple[pd.DataFrame, None]:
-    table = parquet_table(path)
-    check_columns(path, list(table.columns), columns)
-    return table, None
 
 
 def _text(path: Path, columns: dict[str, str], kinds: dict[str, pa.DataType]) -> tuple[pd.DataFrame, np.ndarray]:

@@ -27,9 +27,8 @@ def read_cabspotting(folder, progress: bool = True) -> tuple[Traces, pd.DataFram
     folder = existing(folder, folder=True)
     files = sorted(folder.glob("new_*.txt"))
     if not files:
-        raise FileNotFoundError(
-            f"{folder}: no file new_<cab>.txt in this folder: give the folder that holds Cabspotting's files"
-        )
+        where = "give the folder that holds Cabspotting's files"
+        raise FileNotFoundError(f"{folder}: no file new_<cab>.txt in this folder: {where}")
     types = {"lat": pa.float64(), "lng": pa.float64(), "occ": pa.int8(), "t": pa.int64()}
     read = [read_lines(file, " ", types, list(types)) for file in _bar(files, progress)]
     users = [file.stem.removeprefix("new_") for file in files]
@@ -43,28 +42,15 @@ def read_geolife(folder, progress: bool = True) -> tuple[Traces, pd.DataFrame]:
     in feet,days since 1899-12-30,date,time`` with CRLF; times are GMT. ``labels.txt`` (modes of transport) is not read.
     """
     folder = existing(folder, folder=True)
-    for pattern in (
-        "Data/*/Trajectory/*.plt",
-        "*/Trajectory/*.plt",
-        "Trajectory/*.plt",
-        "*/Data/*/Trajectory/*.plt",
-        "*/*/Data/*/Trajectory/*.plt",
-    ):
-        files = sorted(folder.glob(pattern))
+    for above in ("Data/*/", "*/", "", "*/Data/*/", "*/*/Data/*/"):
+        files = sorted(folder.glob(f"{above}Trajectory/*.plt"))
         if files:
             break
     else:
-        raise FileNotFoundError(
-            f"{folder}: no file Data/<user>/Trajectory/*.plt here: give the folder that holds GeoLife's Data"
-        )
-    kinds = [
-        ("lat", pa.float64()),
-        ("lng", pa.float64()),
-        ("zero", pa.string()),
-        ("altitude", pa.string()),
-        ("days", pa.string()),
-    ]
-    types = dict([*kinds, ("date", pa.date32()), ("time", pa.time32("s"))])
+        where = "give the folder that holds GeoLife's Data"
+        raise FileNotFoundError(f"{folder}: no file Data/<user>/Trajectory/*.plt here: {where}")
+    types = dict.fromkeys(("lat", "lng"), pa.float64()) | dict.fromkeys(("zero", "altitude", "days"), pa.string())
+    types |= {"date": pa.date32(), "time": pa.time32("s")}
     read = []
     for file in _bar(files, progress):
         text = open_text(file, ",")
@@ -121,13 +107,7 @@ def read_mdc(path) -> tuple[Traces, pd.DataFrame]:
     return as_records(table, bad, gps.name, lambda row: f"{gps.name} line {lines.number[row]}", "s")
 
 
-_MDC = {
-    "db_key": pa.string(),
-    "userid": NAME_TYPE,
-    "time": pa.float64(),
-    "longitude": pa.float64(),
-    "latitude": pa.float64(),
-}
+_MDC = {"db_key": pa.string(), "userid": NAME_TYPE, **dict.fromkeys(("time", "longitude", "latitude"), pa.float64())}
 
 
 def _tab_separated(path: Path, first: list[str], optional: list[str]) -> Lines:

@@ -79,9 +79,9 @@ def recognised(path, columns: dict[str, str] | None = None, time: str = "", zone
     path, given = existing(path), columns or {}
     names, delimiter = (pq_names(path), None) if is_parquet(path) else tables.head(path)
     tables.check_names(path, names)
-    role_columns = {role: given.get(role) or _column(path, role, names) for role in _KINDS_OF_DATA[kind]}
+    role_columns = {role: given.get(role) or named_as(path, role, names, USUAL[role]) for role in _KINDS_OF_DATA[kind]}
     if kind == "calls":  # end cell and duration are optional
-        ends = {role: given.get(role) or _column(path, role, names) for role in calls.OPTIONAL}
+        ends = {role: given.get(role) or named_as(path, role, names, USUAL[role]) for role in calls.OPTIONAL}
         role_columns |= {role: name for role, name in ends.items() if role in given or name in names}
     tables.check_columns(path, names, role_columns)
     first = _first_rows(path, role_columns, delimiter)
@@ -98,10 +98,6 @@ def recognised(path, columns: dict[str, str] | None = None, time: str = "", zone
     return Reading(role_columns, time, zone, (*guessed, *(["time"] if format_open and time == "ms" else [])))
 
 
-def _column(path: Path, role: str, names: list[str]) -> str:
-    return named_as(path, role, names, USUAL[role])
-
-
 def named_as(path: Path, role: str, names: list[str], usual: str) -> str:
     """The only column with a usual name; the role itself if there is none."""
     plain_names = {name: _plain(name) for name in names}
@@ -114,10 +110,8 @@ def named_as(path: Path, role: str, names: list[str], usual: str) -> str:
         )
     if len(candidates) > 1:
         likeliest = next((name for name in candidates if plain_names[name] != "id"), candidates[0])  # an id may number the rows
-        raise Unclear(
-            f"{path}: the {ROLES_IN_WORDS.get(role, role)} could be column {' or '.join(candidates)}: say which",
-            {role: likeliest},
-        )
+        words = f"the {ROLES_IN_WORDS.get(role, role)} could be column {' or '.join(candidates)}: say which"
+        raise Unclear(f"{path}: {words}", {role: likeliest})
     return candidates[0] if candidates else role
 
 
@@ -159,8 +153,6 @@ def _check_points(path: Path, role: str, column: pd.Series) -> None:
     text = column.dropna().astype("str").str.strip()
     comma = text[text.str.fullmatch(r"[+-]?\d+,\d+").to_numpy(bool)]
     if 2 * len(comma) > len(text):
-        first = comma.iloc[0]
-        raise Unclear(
-            f"{path}: the {ROLES_IN_WORDS[role]}s have a decimal comma, as in {first}: write them with a point, {first.replace(',', '.')}",
-            {},
-        )
+        given, right = comma.iloc[0], comma.iloc[0].replace(",", ".")
+        words = f"the {ROLES_IN_WORDS[role]}s have a decimal comma, as in {given}: write them with a point, {right}"
+        raise Unclear(f"{path}: {words}", {})

@@ -42,38 +42,35 @@ def describe(
     owner = users.get_indexer(stays["user"].astype(str))
     place = SquareGrid(PLACE).cells(stays["lat"].to_numpy(float), stays["lng"].to_numpy(float))
     visited, visits = np.unique(np.column_stack([owner, place]), axis=0, return_counts=True)
-    jump = jumps(stays)
+    jump, unique = jumps(stays), uniqueness(traces, rng, cell, trials)
     parts = [
-        _number("records", len(traces), "records"),
-        _number("users", len(users), "users"),
-        _number("span", (ms.max() - ms.min()) / 86_400_000 if len(ms) else np.nan, "days"),
-        _quantiles("days with records per user", days, "days"),
-        _quantiles("records per user-day", per_day, "records"),
-        _quantiles("time between records", gaps, "s"),
-        _quantiles("radius of gyration", radius_of_gyration(traces), "m"),
-        _quantiles("stays per user-day", np.bincount(owner, minlength=len(users)) / np.maximum(days, 1), "stays"),
-        _quantiles("places visited per user", np.bincount(visited[:, 0], minlength=len(users)), "places"),
-        _quantiles("jump length", jump, "m"),
+        number("records", len(traces), "records"),
+        number("users", len(users), "users"),
+        number("span", (ms.max() - ms.min()) / 86_400_000 if len(ms) else np.nan, "days"),
+        quantiles("days with records per user", days, "days"),
+        quantiles("records per user-day", per_day, "records"),
+        quantiles("time between records", gaps, "s"),
+        quantiles("radius of gyration", radius_of_gyration(traces), "m"),
+        quantiles("stays per user-day", np.bincount(owner, minlength=len(users)) / np.maximum(days, 1), "stays"),
+        quantiles("places visited per user", np.bincount(visited[:, 0], minlength=len(users)), "places"),
+        quantiles("jump length", jump, "m"),
         _rows("share of jumps", JUMP_EDGES[:-1], np.histogram(jump, JUMP_EDGES)[0] / max(len(jump), 1), "share"),
         _rows("share of visits by rank", np.arange(1, RANKS + 1), _by_rank(visited[:, 0], visits), "share"),
-        uniqueness(traces, rng, cell, trials)
-        .assign(quantity="uniqueness", unit="share of users")
-        .rename(columns={"points": "at"}),
+        unique.assign(quantity="uniqueness", unit="share of users").rename(columns={"points": "at"}),
     ]
     return pd.concat(parts, ignore_index=True)[["quantity", "at", "value", "low", "high", "unit"]]
 
 
 def _rows(quantity: str, at, value, unit: str) -> pd.DataFrame:
-    return pd.DataFrame(
-        {"quantity": quantity, "at": np.asarray(at, float), "value": value, "low": np.nan, "high": np.nan, "unit": unit}
-    )
+    columns = {"quantity": quantity, "at": np.asarray(at, float), "value": value, "low": np.nan, "high": np.nan, "unit": unit}
+    return pd.DataFrame(columns)
 
 
-def _number(quantity: str, value: float, unit: str) -> pd.DataFrame:
+def number(quantity: str, value: float, unit: str) -> pd.DataFrame:
     return _rows(quantity, [np.nan], [float(value)], unit)
 
 
-def _quantiles(quantity: str, values, unit: str) -> pd.DataFrame:
+def quantiles(quantity: str, values, unit: str) -> pd.DataFrame:
     return _rows(quantity, QUANTILES, np.quantile(values, QUANTILES) if len(values) else np.nan, unit)
 
 

@@ -70,13 +70,9 @@ _NUMBERS = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal, pa.t
 _TEXT = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
 _BYTES = (pa.types.is_binary, pa.types.is_large_binary)
 _HOLDS = {  # what the columns of a table may hold
-    "user": (*_NUMBERS, *_TEXT, *_BYTES),
+    **dict.fromkeys(_NAMED, (*_NUMBERS, *_TEXT, *_BYTES)),
     "t": (*_NUMBERS, *_TEXT, pa.types.is_timestamp, pa.types.is_date),
-    "lat": (*_NUMBERS, *_TEXT),
-    "lng": (*_NUMBERS, *_TEXT),
-    "cell": (*_NUMBERS, *_TEXT, *_BYTES),
-    "end_cell": (*_NUMBERS, *_TEXT, *_BYTES),
-    "duration": (*_NUMBERS, *_TEXT),
+    **dict.fromkeys(("lat", "lng", "duration"), (*_NUMBERS, *_TEXT)),
 }
 
 
@@ -302,9 +298,8 @@ def _pandas(table: pa.Table) -> pd.DataFrame:
 def check_names(path: Path, names: list[str]) -> None:
     """Refuse a table with duplicate column names, or with too many columns."""
     if len(names) > _MAX_COLUMNS:
-        raise ValueError(
-            f"{path}: {len(names):,} columns, at most {_MAX_COLUMNS:,} can be read: write those that are needed to a file"
-        )
+        most = f"at most {_MAX_COLUMNS:,} can be read: write those that are needed to a file"
+        raise ValueError(f"{path}: {len(names):,} columns, {most}")
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise ValueError(f"{path}: {names.count(twice[0])} columns are called {twice[0]}: rename all but one")
@@ -317,15 +312,10 @@ def check_columns(path: Path, names: list[str], columns: dict[str, str]) -> None
         roles = [c for c, other in columns.items() if other == name]
         if len(roles) > 1:
             raise ValueError(f"{path}: column {name} is named for {' and '.join(roles)}: each needs a column of its own")
-    missing = {
-        c: name + (f" ({ROLES_IN_WORDS.get(c, c)})" if name != ROLES_IN_WORDS.get(c) else "")
-        for c, name in columns.items()
-        if name not in names
-    }
+    missing = {c: name for c, name in columns.items() if name not in names}
     if missing and not path.stat().st_size:
-        raise ValueError(
-            f"{path}: the file is empty; it needs a line of names, {','.join(columns)}, and a line for each record"
-        )
+        lines = f"it needs a line of names, {','.join(columns)}, and a line for each record"
+        raise ValueError(f"{path}: the file is empty; {lines}")
     record = re.compile(r"[+-]?\d+\.\d+|\d{9,}|\d{4}-\d\d-\d\d[T ].*")  # a position or a time, which is no column name
     day = re.compile(r"\d{4}-\d\d-\d\d|\d{1,2}[./]\d{1,2}[./]\d{2,4}\b.*")  # a table may have a column for each of several days
     asked = names if missing else list(columns.values())
@@ -342,14 +332,13 @@ def check_columns(path: Path, names: list[str], columns: dict[str, str]) -> None
         has = ", ".join(names) or "none"
         unassigned = [name for name in names if name not in columns.values()]
         only = unassigned[0] if len(unassigned) == len(missing) == 1 else ""
-        raise Unclear(
-            f"{path}: no column {', '.join(missing.values())}; it has: {has}. Say which is which", dict.fromkeys(missing, only)
-        )
+        words = {c: ROLES_IN_WORDS.get(c, c) for c in missing}
+        lacking = ", ".join(name if name == words[c] else f"{name} ({words[c]})" for c, name in missing.items())
+        raise Unclear(f"{path}: no column {lacking}; it has: {has}. Say which is which", dict.fromkeys(missing, only))
     clashing = [c for c, name in columns.items() if c != name and c in names and c not in columns.values()]
     if clashing:
-        raise ValueError(
-            f"{path}: {columns[clashing[0]]} is to be the column {clashing[0]}, and there is a column {clashing[0]}: rename that"
-        )
+        c = clashing[0]
+        raise ValueError(f"{path}: {columns[c]} is to be the column {c}, and there is a column {c}: rename that")
 
 
 def _with_roles(path: Path, table: pa.Table, columns: dict[str, str]) -> pa.Table:

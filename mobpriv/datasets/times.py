@@ -109,9 +109,8 @@ def digits_cut(text: pd.Series, power: str = r"E\+") -> np.ndarray:
     ``power``: the text before its power of ten. A name may be 1e3, a time may not.
     """
     if isinstance(text.dtype, pd.CategoricalDtype):
-        return np.r_[digits_cut(pd.Series(text.cat.categories, dtype="str"), power), False][text.cat.codes.to_numpy()].astype(
-            bool
-        )
+        of_category = digits_cut(pd.Series(text.cat.categories, dtype="str"), power)
+        return np.append(of_category, False)[text.cat.codes.to_numpy()]
     parts = text.str.extract(rf"^\s*[+-]?\d(?:\.(\d*))?{power}(\d{{1,2}})\s*$")
     digits, power = parts[0].fillna("").str.len().to_numpy(float), pd.to_numeric(parts[1]).to_numpy(float, na_value=np.nan)
     return digits < power
@@ -187,10 +186,8 @@ def _refuse_text(values: pd.Series, time: str, source: str) -> None:
     text = values.dropna().astype("str").str.strip()
     written = text if values.dtype.kind == "M" else text[_plain(text).str.fullmatch(f"{_LOCAL}|{_ZONED}", na=False).to_numpy()]
     if 2 * len(written) > len(text):
-        raise Unclear(
-            f"{source}: time = {time} reads numbers, and the times are text such as {written.iloc[0]}: say iso, or leave time out",
-            {},
-        )
+        words = f"time = {time} reads numbers, and the times are text such as {written.iloc[0]}: say iso, or leave time out"
+        raise Unclear(f"{source}: {words}", {})
 
 
 def _from_numbers(values: pd.Series, number: np.ndarray, unit: str, source: str, part: bool):
@@ -255,9 +252,7 @@ def _in_utc(values: pd.Series, zone: str | None, source: str):
     if values.dt.tz is not None:
         return values.dt.tz_convert("UTC").dt.as_unit("ms"), {}
     if zone is None and known.any():
-        first = values[known].iloc[0]
-        raise Unclear(
-            f"{source}: times carry no time zone (first: {first}): say which zone they are of", {"zone": "Europe/Paris"}
-        )
+        words = f"times carry no time zone (first: {values[known].iloc[0]}): say which zone they are of"
+        raise Unclear(f"{source}: {words}", {"zone": "Europe/Paris"})
     local = values.dt.as_unit("ms").dt.tz_localize(zone or "UTC", ambiguous="NaT", nonexistent="NaT")
     return local.dt.tz_convert("UTC"), {DOUBTFUL: (local.isna() & known).to_numpy()}

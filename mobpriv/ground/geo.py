@@ -104,9 +104,7 @@ def across_the_date_line(lng: np.ndarray) -> np.ndarray:
 
 
 def unwrapped(lng: np.ndarray, offsets: np.ndarray) -> np.ndarray:
-    """Longitudes that continue beyond ±180° where a trace crosses the date line; trace i has rows offsets[i] …
-    offsets[i+1]−1.
-    """
+    """Longitudes that continue beyond ±180° where a trace crosses the date line; trace i begins at row offsets[i]."""
     turns = np.r_[0.0, -np.round(np.diff(lng) / 360)] if len(lng) else np.zeros(0)
     if not turns.any():
         return lng
@@ -120,10 +118,7 @@ def to_degrees(x, y, plane: str = "ground") -> tuple[np.ndarray, np.ndarray]:
     x, y = np.asarray(x, float), np.asarray(y, float)
     if plane == "mercator":
         x, y = np.degrees(x / AUTHORS_RADIUS), np.degrees(2 * np.arctan(np.exp(y / AUTHORS_RADIUS)) - np.pi / 2)
-    outside = (x < -180) | (x >= 180)
-    if outside.any():
-        x = np.where(outside, (x + 180) % 360 - 180, x)
-    return np.clip(y, -90, 90), x
+    return np.clip(y, -90, 90), np.where((x < -180) | (x >= 180), (x + 180) % 360 - 180, x)
 
 
 @numba.njit(inline="always")
@@ -161,9 +156,8 @@ def _displaced(lat, lng, east, north):
         if abs(lat + north / sy) < 90.0:
             return lat + north / sy, lng + east / sx
     side = 1.0 if lat > 0 else -1.0
-    outwards = (
-        90.0 - side * lat
-    ) * sy - side * north  # metres from the pole along the old meridian; east is perpendicular to it
+    # metres from the pole along the old meridian; east is perpendicular to it
+    outwards = (90.0 - side * lat) * sy - side * north
     return side * (90.0 - np.hypot(outwards, east) / sy), lng + np.degrees(np.arctan2(east, outwards))
 
 
@@ -175,15 +169,19 @@ def _move(lat, lng, east, north):
     return to_lat, to_lng
 
 
+def readonly(column: np.ndarray) -> np.ndarray:
+    """A read-only view of a column, as pandas returns it: numba compiles for one array type."""
+    view = column.view()
+    view.flags.writeable = False
+    return view
+
+
 def move(lat, lng, east, north, plane: str = "ground") -> tuple[np.ndarray, np.ndarray]:
     """Latitude and longitude of the positions (east, north) metres of the plane away (arrays of equal length)."""
     if check_plane(plane) == "mercator":
         p = to_plane(lat, lng, plane)
         return to_degrees(p.x + east, p.y + north, plane)
-    columns = [np.ascontiguousarray(column, float).view() for column in (lat, lng, east, north)]
-    for column in columns:
-        column.flags.writeable = False  # pandas returns read-only columns: numba compiles for one array type
-    lat, lng = _move(*columns)
+    lat, lng = _move(*(readonly(np.ascontiguousarray(column, float)) for column in (lat, lng, east, north)))
     return to_degrees(lng, lat)
 
 

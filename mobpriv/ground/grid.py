@@ -9,7 +9,7 @@ import numba
 import numpy as np
 
 from mobpriv.base.ranges import between, positive, whole
-from mobpriv.ground.geo import AUTHORS_RADIUS, check_plane, meridian_arc, metres_per_degree, to_degrees, to_plane
+from mobpriv.ground.geo import AUTHORS_RADIUS, check_plane, meridian_arc, metres_per_degree, readonly, to_degrees, to_plane
 
 _ROW = 1 << 32  # the id of a square cell is row · 2³² + column, both offset to stay positive
 _OFFSET = 1 << 30
@@ -47,11 +47,10 @@ class SquareGrid:
         lat, lng = np.asarray(lat, float), np.asarray(lng, float)
         if self.plane == "ground":
             return self._ground_cells(lat, lng)
-        else:
-            x0, y0 = self._mercator_origin()
-            p = to_plane(lat, lng, "mercator")
-            row = np.floor((p.y - y0) / self.cell - self.shift[0]).astype(np.int64)
-            column = np.floor((p.x - x0) / self.cell - self.shift[1])
+        x0, y0 = self._mercator_origin()
+        p = to_plane(lat, lng, "mercator")
+        row = np.floor((p.y - y0) / self.cell - self.shift[0]).astype(np.int64)
+        column = np.floor((p.x - x0) / self.cell - self.shift[1])
         return (row + _OFFSET) * _ROW + (column.astype(np.int64) + _OFFSET)
 
     def _ground_cells(self, lat: np.ndarray, lng: np.ndarray) -> np.ndarray:
@@ -68,7 +67,7 @@ class SquareGrid:
             return self._ids(row, lng, self._metres_per_degree_east(bands)[place]).reshape(shape)
         east = self._metres_per_degree_east(np.arange(first, last + 1))
         cells, unsure = _look_up(
-            _readonly(lat), _readonly(lng), _ARC / self.cell, east / self.cell, first, *self.shift, _BEND / self.cell
+            readonly(lat), readonly(lng), _ARC / self.cell, east / self.cell, first, *self.shift, _BEND / self.cell
         )
         unsure = np.flatnonzero(unsure)
         if len(unsure):  # too close to a border for the lookup
@@ -116,16 +115,7 @@ class SquareGrid:
 
 _STEPS = 64  # per degree: between two steps the arc is linear up to _BEND
 _BEND = 1.01 * np.radians(1 / _STEPS) ** 2 / 8 * 85_400  # m: the arc's second derivative is below 2 e² a = 85.4 km
-
-
 _ARC = meridian_arc(np.arange(-90 * _STEPS, 90 * _STEPS + 2) / _STEPS)  # m, at every step
-
-
-def _readonly(column: np.ndarray) -> np.ndarray:
-    """A read-only copy of a column, as pandas returns it: numba compiles for one array type."""
-    view = column.view()
-    view.flags.writeable = False
-    return view
 
 
 @numba.njit(cache=True, parallel=True)
@@ -286,24 +276,30 @@ def _hilbert_tables() -> tuple[np.ndarray, np.ndarray]:
 _HILBERT = _hilbert_tables()
 
 
+@numba.njit(inline="always")
+def _on_cube(lat, lng):
+    """The face of a position, and its column and row among the 2³⁰ × 2³⁰ smallest cells of the face."""
+    phi, theta = np.radians(lat), np.radians(lng)
+    x, y, z = np.cos(phi) * np.cos(theta), np.cos(phi) * np.sin(theta), np.sin(phi)
+    ax, ay, az = abs(x), abs(y), abs(z)
+    if ax > ay and ax > az:
+        face, u, v = (0, y / x, z / x) if x >= 0 else (3, z / x, y / x)
+    elif ay > az:
+        face, u, v = (1, -x / y, z / y) if y >= 0 else (4, z / y, -x / y)
+    else:
+        face, u, v = (2, -x / z, -y / z) if z >= 0 else (5, -y / z, -x / z)
+    # the quadratic projection gives the cells nearly equal areas
+    s = 0.5 * np.sqrt(1 + 3 * u) if u >= 0 else 1 - 0.5 * np.sqrt(1 - 3 * u)
+    t = 0.5 * np.sqrt(1 + 3 * v) if v >= 0 else 1 - 0.5 * np.sqrt(1 - 3 * v)
+    last = (1 << 30) - 1
+    return face, max(0, min(last, int(np.floor(s * (1 << 30))))), max(0, min(last, int(np.floor(t * (1 << 30)))))
+
+
 @numba.njit(cache=True, parallel=True)
 def _s2_cells(lat, lng, level, hilbert_position, hilbert_orientation):
     out = np.empty(len(lat), np.int64)
     for k in numba.prange(len(lat)):
-        phi, theta = np.radians(lat[k]), np.radians(lng[k])
-        x, y, z = np.cos(phi) * np.cos(theta), np.cos(phi) * np.sin(theta), np.sin(phi)
-        ax, ay, az = abs(x), abs(y), abs(z)
-        if ax > ay and ax > az:
-            face, u, v = (0, y / x, z / x) if x >= 0 else (3, z / x, y / x)
-        elif ay > az:
-            face, u, v = (1, -x / y, z / y) if y >= 0 else (4, z / y, -x / y)
-        else:
-            face, u, v = (2, -x / z, -y / z) if z >= 0 else (5, -y / z, -x / z)
-        # the quadratic projection gives the cells nearly equal areas
-        s = 0.5 * np.sqrt(1 + 3 * u) if u >= 0 else 1 - 0.5 * np.sqrt(1 - 3 * u)
-        t = 0.5 * np.sqrt(1 + 3 * v) if v >= 0 else 1 - 0.5 * np.sqrt(1 - 3 * v)
-        i = max(0, min((1 << 30) - 1, int(np.floor(s * (1 << 30)))))
-        j = max(0, min((1 << 30) - 1, int(np.floor(t * (1 << 30)))))
+        face, i, j = _on_cube(lat[k], lng[k])
         cell = np.uint64(face)
         orientation = face & 1
         for depth in range(level):
@@ -330,18 +326,6 @@ def s2_keys(lat, lng, level: int) -> np.ndarray:
 def _s2_keys(lat, lng, level):
     out = np.empty(len(lat), np.int64)
     for k in range(len(lat)):
-        phi, theta = np.radians(lat[k]), np.radians(lng[k])
-        x, y, z = np.cos(phi) * np.cos(theta), np.cos(phi) * np.sin(theta), np.sin(phi)
-        ax, ay, az = abs(x), abs(y), abs(z)
-        if ax > ay and ax > az:
-            face, u, v = (0, y / x, z / x) if x >= 0 else (3, z / x, y / x)
-        elif ay > az:
-            face, u, v = (1, -x / y, z / y) if y >= 0 else (4, z / y, -x / y)
-        else:
-            face, u, v = (2, -x / z, -y / z) if z >= 0 else (5, -y / z, -x / z)
-        s = 0.5 * np.sqrt(1 + 3 * u) if u >= 0 else 1 - 0.5 * np.sqrt(1 - 3 * u)
-        t = 0.5 * np.sqrt(1 + 3 * v) if v >= 0 else 1 - 0.5 * np.sqrt(1 - 3 * v)
-        i = max(0, min((1 << 30) - 1, int(np.floor(s * (1 << 30)))))
-        j = max(0, min((1 << 30) - 1, int(np.floor(t * (1 << 30)))))
+        face, i, j = _on_cube(lat[k], lng[k])
         out[k] = (np.int64(face) << 60) | (np.int64(i >> (30 - level)) << 30) | np.int64(j >> (30 - level))
     return out

@@ -29,16 +29,12 @@ from mobpriv.plot.forms import (
     stacked,
     tiles,
 )
-from mobpriv.plot.instrument import Instrument, turned
-from mobpriv.plot.picture import Kept, Picture, as_text, show, stylesheet, themed
-from mobpriv.plot.style import PANEL, SINGLE, panels
+from mobpriv.plot.instrument import turned
+from mobpriv.plot.picture import Kept, as_text, show, stylesheet
+from mobpriv.plot.style import panels
 
 __all__ = [
-    "PANEL",
-    "SINGLE",
-    "Instrument",
     "Kept",
-    "Picture",
     "against",
     "area_maps",
     "as_map",
@@ -63,7 +59,6 @@ __all__ = [
     "show",
     "stacked",
     "stylesheet",
-    "themed",
     "tiles",
     "turned",
 ]

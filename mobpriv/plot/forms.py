@@ -74,14 +74,8 @@ def rates(table: pd.DataFrame, by: str, within: str, axis=None, twin: str = "", 
         y = groups.index(row[by]) + _offset(slots.index((row[within], other)), len(slots))
         face = look.colour if other == twins[0] else "none"
         if not np.isnan(row.get("least", np.nan)):  # a deterministic result has no spread
-            axis.plot(
-                [100 * row["least"], 100 * row["largest"]],
-                [y, y],
-                color=look.colour,
-                linewidth=6,
-                alpha=0.25,
-                solid_capstyle="butt",
-            )
+            spread = [100 * row["least"], 100 * row["largest"]]
+            axis.plot(spread, [y, y], color=look.colour, linewidth=6, alpha=0.25, solid_capstyle="butt")
         axis.plot([100 * row["low"], 100 * row["high"]], [y, y], color=look.colour, linewidth=1.2, solid_capstyle="butt")
         axis.plot(100 * row["value"], y, look.marker, color=look.colour, markerfacecolor=face, markersize=4.5)
     for (group, kind), value in (printed or {}).items():
@@ -89,11 +83,8 @@ def rates(table: pd.DataFrame, by: str, within: str, axis=None, twin: str = "", 
         axis.plot(100 * value, y, "D", markersize=7, markerfacecolor="none", markeredgecolor=PRINTED)
     axis.set_yticks(range(len(groups)), groups)
     axis.set_ylim(len(groups) - 0.5, -0.5)
-    axis.set_xlim(-3, 103)
-    axis.set_xticks(range(0, 101, 20))
+    axis.set(xlim=(-3, 103), xticks=range(0, 101, 20), xlabel="users re-identified (%)", title=title)
     axis.grid(axis="y", visible=False)
-    axis.set_xlabel("users re-identified (%)")
-    axis.set_title(title)
     return axis
 
 
@@ -109,9 +100,8 @@ def intervals(values: dict[tuple, dict], axis=None, marks: dict[str, Mark] | Non
     for (group, kind), one in values.items():
         look, y, result = marks[kind], groups.index(group) + _offset(kinds.index(kind), len(kinds)), dict(one)  # or an Estimate
         if result.get("low") is not None and result.get("high") is not None:
-            axis.plot(
-                [scale * result["low"], scale * result["high"]], [y, y], color=look.colour, linewidth=1.2, solid_capstyle="butt"
-            )
+            ends = [scale * result["low"], scale * result["high"]]
+            axis.plot(ends, [y, y], color=look.colour, linewidth=1.2, solid_capstyle="butt")
         if result["value"] is not None and not np.isnan(result["value"]):  # an undefined number leaves its row empty
             axis.plot(scale * result["value"], y, look.marker, color=look.colour, markersize=4.5)
     axis.set_yticks(range(len(groups)), groups)
@@ -248,9 +238,7 @@ def curves(
         ends.append((rows[x].iloc[-1], scale * rows["value"].iloc[-1], name, look.colour))
     if named:
         label_ends(axis, ends)
-    axis.set_xlabel(xlabel)
-    axis.set_ylabel(ylabel)
-    axis.set_title(title)
+    axis.set(xlabel=xlabel, ylabel=ylabel, title=title)
     return axis
 
 
@@ -279,25 +267,16 @@ def distributions(
     ``values``: name -> the values, or the rising steps (x, share) of a stored distribution.
     """
     axis = _axis(axis)
-    steps = {
-        name: steps_or_values if isinstance(steps_or_values, tuple) else distribution(steps_or_values)
-        for name, steps_or_values in values.items()
-    }
+    steps = {name: one if isinstance(one, tuple) else distribution(one) for name, one in values.items()}
     right = max([2.0, *(np.max(x) for x, _ in steps.values() if len(x))])
     ends = []
     for name, (x, share) in steps.items():
         colour, top = mark(name).colour, 100 * share[-1] if len(share) else 0.0
         axis.step(np.r_[1, x, right], np.r_[0, 100 * np.asarray(share), top], where="post", color=colour)
         ends.append((right, top, name, colour))
-    axis.set_xscale("log")
-    axis.set_xlim(1, right)
+    axis.set(xscale="log", xlim=(1, right), ylim=(0, 102), xlabel=xlabel, ylabel=ylabel, title=title)
     axis.xaxis.set_major_formatter(lambda x, _: shown(float(x)))
-    axis.set_ylim(0, 102)
-    label_ends(axis, ends)
-    axis.set_xlabel(xlabel)
-    axis.set_ylabel(ylabel)
-    axis.set_title(title)
-    return axis
+    return label_ends(axis, ends)
 
 
 def percentiles(
@@ -392,9 +371,8 @@ def area_maps(shapes, values: dict[tuple[str, str], np.ndarray], label: str = "s
             axis.text(corner[0] + wide / 2, corner[1] + high + 0.02, name, ha="center", va="bottom", fontsize=8)
         bottom = high - rows * down
         if missing:
-            axis.add_patch(
-                Rectangle((0, bottom), 0.16, 0.1, facecolor="none", edgecolor=FAINT, linewidth=0.4, hatch=_NO_NUMBER_HATCH)
-            )
+            look = {"facecolor": "none", "edgecolor": FAINT, "linewidth": 0.4, "hatch": _NO_NUMBER_HATCH}
+            axis.add_patch(Rectangle((0, bottom), 0.16, 0.1, **look))
             axis.text(0.2, bottom + 0.05, "no number", va="center", fontsize=8)
         axis.set(xlim=(-0.03, _MAPS_ACROSS * across), ylim=(bottom - 0.04, high + 0.12), aspect="equal", title=column)
         axis.set_axis_off()
@@ -451,14 +429,10 @@ def channel_map(grid, row: np.ndarray, secret: int, observables=None, axis=None,
     axis.add_collection(cells)
     outline = PolyCollection(corners[[secret]], facecolors="none", edgecolors=PRINTED, linewidths=2.2, zorder=3)
     axis.add_collection(outline)
-    axis.set_xlim(0, grid.width / 1000)
-    axis.set_ylim(0, grid.height / 1000)
-    axis.set_aspect("equal")
+    axis.set(xlim=(0, grid.width / 1000), ylim=(0, grid.height / 1000), aspect="equal")
+    axis.set(xlabel="km east", ylabel="km north", title=title)
     axis.grid(visible=False)
-    axis.set_xlabel("km east")
-    axis.set_ylabel("km north")
     _colour_bar(axis, cells, f"p(o|s), from {least:g}", 0.65)
-    axis.set_title(title)
     return axis
 
 
@@ -515,9 +489,8 @@ def confusion(table: pd.DataFrame, axis=None, title: str = "", xlabel: str = "la
     """
     axis = axis if axis is not None else panels(1, (4.4, 3.6))[0]
     classes = list(dict.fromkeys(table["true"]))
-    percent = 100 * _numbers(table).pivot(index="true", columns="found", values="value").reindex(
-        index=classes[::-1], columns=classes
-    )
+    shares = _numbers(table).pivot(index="true", columns="found", values="value")
+    percent = 100 * shares.reindex(index=classes[::-1], columns=classes)
     diagonal = pd.DataFrame(np.equal.outer(classes[::-1], classes), percent.index, percent.columns)
     tiles(percent, axis, xlabel, ylabel, title, ends=(0.0, 100.0), framed={FAINT: diagonal})
     axis.set_xticks(axis.get_xticks(), [name.replace(" ", "\n") for name in classes])
@@ -532,7 +505,9 @@ def _minus(text: str) -> str:
 
 def _colour_bar(axis, cells, label: str, shrink: float):
     """A colour bar with numbers in the book's format: 0.001, not a power of ten."""
-    bar = axis.figure.colorbar(_in_steps(cells), ax=axis, shrink=shrink, format=lambda x, _: shown(float(x)))
+    cells.autoscale_None()
+    steps = ScalarMappable(cells.norm, cells.cmap.resampled(_BAR_STEPS))  # few, so that they are drawn as vectors, not pixels
+    bar = axis.figure.colorbar(steps, ax=axis, shrink=shrink, format=lambda x, _: shown(float(x)))
     bar.solids.set_gid(CRISP)
     if isinstance(cells.norm, LogNorm) and cells.norm.vmax < 100 * cells.norm.vmin:  # too few powers of ten
         bar.locator = LogLocator(subs=(1, 2, 5))
@@ -541,20 +516,11 @@ def _colour_bar(axis, cells, label: str, shrink: float):
     bar.outline.set_edgecolor(FAINT)
 
 
-def _in_steps(cells) -> ScalarMappable:
-    """The colours of ``cells`` in few steps, so that matplotlib draws the colour bar as vectors, not pixels."""
-    cells.autoscale_None()
-    return ScalarMappable(cells.norm, cells.cmap.resampled(_BAR_STEPS))
-
-
 def as_map(axis, south: float, north: float, west: float, east: float):
     """Axes in degrees with equal kilometres northwards and eastwards."""
     pad = 0.03 * max(north - south, east - west)
-    axis.set_xlim(west - pad, east + pad)
-    axis.set_ylim(south - pad, north + pad)
+    axis.set(xlim=(west - pad, east + pad), ylim=(south - pad, north + pad), xlabel="longitude (°)", ylabel="latitude (°)")
     axis.set_aspect(1 / np.cos(np.radians((south + north) / 2)))
-    axis.set_xlabel("longitude (°)")
-    axis.set_ylabel("latitude (°)")
     axis.ticklabel_format(useOffset=False)
     axis.tick_params(axis="x", rotation=30)
     return axis

@@ -7,6 +7,7 @@ of its frame describe each button of the knob. In print all frames follow each o
 
 import zlib
 from collections.abc import Mapping
+from dataclasses import dataclass
 from html import escape
 from typing import Any
 
@@ -16,31 +17,25 @@ from mobpriv.plot.picture import Picture, axes_of, caption_html, legend_html, sh
 _MOST_POSITIONS = 4  # most positions of a switch that the stylesheet supports
 
 
+@dataclass(eq=False)
 class Instrument:
     """One picture per setting of a knob, or one per setting and position of a ``switch``.
 
     ``marked``: the setting shown first, and the only one without HTML; the first position of the switch is shown first.
     """
 
-    def __init__(
-        self,
-        frames: dict[str, dict[str, Picture]],  # setting -> position -> picture; the position is "" without a switch
-        knob: str,
-        caption: str,
-        marked: str,
-        number: str,
-        legend: dict[str, Mark],
-        switch: str = "",
-    ):
-        self.frames, self.knob, self.caption, self.marked = frames, knob, caption, marked
-        self.number, self.legend, self.switch = number, legend, switch
+    frames: dict[str, dict[str, Picture]]  # setting -> position -> picture; the position is "" without a switch
+    knob: str
+    caption: str
+    marked: str
+    number: str
+    legend: dict[str, Mark]
+    switch: str = ""
 
     @property
     def html(self) -> str:
-        content = self.caption + "".join(
-            f"{setting}{view.alt}" for setting, views in self.frames.items() for view in views.values()
-        )
-        key = f"k{zlib.crc32(content.encode()):08x}"  # differs between the instruments of a page
+        says = (f"{setting}{view.alt}" for setting, views in self.frames.items() for view in views.values())
+        key = f"k{zlib.crc32((self.caption + ''.join(says)).encode()):08x}"  # differs between the instruments of a page
         frames = "".join(self._frame(setting, views, key, i) for i, (setting, views) in enumerate(self.frames.items()))
         panels = len(next(iter(self.frames[self.marked].values())).svgs)
         return (
@@ -75,11 +70,8 @@ class Instrument:
     def _repr_mimebundle_(self, include=None, exclude=None):
         seen = next(iter(self.frames[self.marked].values()))
         alts = (view.alt for views in self.frames.values() for view in views.values())
-        return {
-            "text/html": self.html,
-            "image/png": seen.png,
-            "text/plain": " ".join([f"{self.caption} {self.knob}.", *alts]),
-        }
+        text = " ".join([f"{self.caption} {self.knob}.", *alts])
+        return {"text/html": self.html, "image/png": seen.png, "text/plain": text}
 
 
 def turned(
@@ -117,9 +109,7 @@ def turned(
     for panels in zip(*axes, strict=True):
         share_limits(panels, "xy")
     pictures = {
-        setting: {
-            position: show(axes_of(content), caption, says, number, legend) for position, (content, says) in views.items()
-        }
+        setting: {position: show(content, caption, says, number, legend) for position, (content, says) in views.items()}
         for setting, views in drawn.items()
     }
     return Instrument(pictures, knob, caption, marked, number, legend or {}, switch)

@@ -9,10 +9,8 @@ import numpy as np
 
 _WIDTH = 720  # width of the picture in its units
 _TICKS = 5  # most shades in a layer's legend
-_FEW, _MANY = (
-    np.array([0.55, 0.66, 0.80]),
-    np.array([0.70, 0.25, 0.10]),
-)  # red, green, blue of the palest and the strongest cell
+# red, green, blue of the palest and the strongest cell
+_FEW, _MANY = np.array([0.55, 0.66, 0.80]), np.array([0.70, 0.25, 0.10])
 
 
 class Layer(NamedTuple):
@@ -67,16 +65,9 @@ def lines(paths, colour: str, weight: float = 2, opacity: float = 1, label: str 
 
 def background(collection: dict) -> dict:
     """The lines of a GeoJSON FeatureCollection, such as streets, as a faint background without popups."""
+    shapes = [f["geometry"] for f in collection["features"] if f["geometry"]["type"] in ("LineString", "MultiLineString")]
     faint = {"colour": "#8a8a8b", "weight": 0.8, "opacity": 0.5}
-    features = [
-        {
-            "type": "Feature",
-            "geometry": {**f["geometry"], "coordinates": _rounded(f["geometry"]["coordinates"])},
-            "properties": faint,
-        }
-        for f in collection["features"]
-        if f["geometry"]["type"] in ("LineString", "MultiLineString")
-    ]
+    features = [_feature(shape["type"], shape["coordinates"], **faint) for shape in shapes]
     return {"type": "FeatureCollection", "features": features}
 
 
@@ -121,9 +112,7 @@ def interactive_map(layers: list[Layer], label: str):
 def _alternatives(layers: list[Layer]) -> set[int]:
     """Indices of the layers that colour the same areas."""
     drawn = [[feature["geometry"] for feature in layer.features["features"]] for layer in layers]
-    areas = {
-        i for i, geometries in enumerate(drawn) if geometries and all(geometry["type"] == "Polygon" for geometry in geometries)
-    }
+    areas = {i for i, shapes in enumerate(drawn) if shapes and all(shape["type"] == "Polygon" for shape in shapes)}
     return {i for i in areas if any(drawn[i] == drawn[other] for other in areas - {i})}
 
 
@@ -180,6 +169,7 @@ def _html(content: dict, still: str, legend: str = ""):
 
 _LEAST_PROBABILITY = 1e-4  # probabilities on a channel's map are rounded to four digits
 _STEPS = 13  # shades of a channel's map, from LEAST_PROBABILITY to 1 in equal factors
+_CHOSEN = "#cc79a7"  # the outline of the secret cell
 
 
 def channel_map(grid, channel, label: str, secret: int = 0, observables=None, layers: tuple[Layer, ...] = ()):
@@ -229,9 +219,6 @@ def channel_map(grid, channel, label: str, secret: int = 0, observables=None, la
     return _html(content, picture([*layers, Layer("channel", still)], label), _legend(palette))
 
 
-_CHOSEN = "#cc79a7"  # the outline of the secret cell
-
-
 def _legend(palette: list[str]) -> str:
     """Legend of five shades with their probabilities, and of the outline."""
     places = [(0, f"{_LEAST_PROBABILITY:.4f}"), (3, "0.001"), (6, "0.01"), (9, "0.1"), (12, "1")]
@@ -243,9 +230,8 @@ def _legend(palette: list[str]) -> str:
 def picture(layers: list[Layer], label: str) -> str:
     """The layers as an SVG picture, east to the right, equal scales in both directions at the middle latitude."""
     layers = _drawn(layers)
-    points = np.array(
-        [p for layer in layers for f in layer.features["features"] for p in _points(f["geometry"]["coordinates"])]
-    )
+    features = [feature for layer in layers for feature in layer.features["features"]]
+    points = np.array([point for feature in features for point in _points(feature["geometry"]["coordinates"])])
     (west, south), (east, north) = points.min(0), points.max(0)
     squeeze = np.cos(np.radians((south + north) / 2))
     scale = _WIDTH / max((east - west) * squeeze, 1e-9)
@@ -254,10 +240,10 @@ def picture(layers: list[Layer], label: str) -> str:
     def at(point) -> str:
         return f"{(point[0] - west) * squeeze * scale:.1f} {(north - point[1]) * scale:.1f}"
 
-    shapes = [_shape(feature, at) for layer in layers for feature in layer.features["features"]]
+    shapes = "".join(_shape(feature, at) for feature in features)
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="-4 -4 {_WIDTH + 8} {height + 8:.0f}" role="img" '
-        f'aria-label="{html.escape(label)}">{"".join(shapes)}</svg>'
+        f'aria-label="{html.escape(label)}">{shapes}</svg>'
     )
 
 

@@ -256,26 +256,16 @@ def _end_labels(axis) -> list[tuple[float, float, str, str, float]]:
     ends = sorted(getattr(axis, "ends", []), key=lambda end: end[1])
     places = [axis.transLimits.transform(axis.transScale.transform((x, y)))[1] for x, y, *_ in ends]
     axis_height = 72 * 0.78 * axis.figure.get_size_inches()[1]  # height of the axis in points, approximately
-    return [
-        (*end, (place - wanted) * axis_height)
-        for end, place, wanted in zip(ends, spaced(places, 10 / axis_height), places, strict=True)
-    ]
+    moved = np.subtract(spaced(places, 10 / axis_height), places) * axis_height
+    return [(*end, shift) for end, shift in zip(ends, moved, strict=True)]
 
 
 def _label_ends(axis, ends) -> None:
     for x, y, name, colour, moved in ends:
         # ends at the beginning of the name, not in its middle
         leader = {"arrowstyle": "-", "color": colour, "linewidth": 0.6, "shrinkA": 1, "shrinkB": 2, "relpos": (0, 0.5)}
-        axis.annotate(
-            name,
-            (x, y),
-            (10, moved),
-            textcoords="offset points",
-            color=colour,
-            va="center",
-            fontsize=8,
-            arrowprops=leader if abs(moved) > 4 else None,
-        )
+        look = {"color": colour, "va": "center", "fontsize": 8, "arrowprops": leader if abs(moved) > 4 else None}
+        axis.annotate(name, (x, y), (10, moved), textcoords="offset points", **look)
 
 
 def spaced(places: Sequence[float], gap: float) -> list[float]:
@@ -368,13 +358,9 @@ def themed(svg: str) -> str:
 
 def _unique_ids(svg: str, key: str) -> str:
     """Prefix the SVG's ids with ``key`` and drop unused ones, because a page has several drawings."""
-    used = set(re.findall(r"url\(#([^)]+)\)", svg)) | set(re.findall(r'href="#([^"]+)"', svg))
+    used = set(re.findall(r'(?:url\(#|href="#)([^)"]+)', svg))
     svg = re.sub(r' id="([^"]*)"', lambda match: f' id="{key}-{match[1]}"' if match[1] in used else "", svg)
-    return re.sub(r'url\(#([^)]+)\)|href="#([^"]+)"', lambda match: _pointing(match, key), svg)
-
-
-def _pointing(match: re.Match, key: str) -> str:
-    return f"url(#{key}-{match[1]})" if match[1] else f'href="#{key}-{match[2]}"'
+    return re.sub(r'url\(#|href="#', lambda match: f"{match[0]}{key}-", svg)
 
 
 def stylesheet() -> str:

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 import shapely
 
-from mobpriv.traces.table import Traces, rows
+from mobpriv.traces.table import Traces, needed, rows
 
 _DEGREES = "EPSG:4326"
 _BLOCK = 50_000  # records per block: their columns fit into the processor's cache
@@ -84,9 +84,7 @@ class Areas:
         return ids
 
     def bounds(self, cells) -> np.ndarray:
-        """South, west, north and east of each area in degrees, shape (n, 4). Areas across the date line reach from −180 to
-        180.
-        """
+        """South, west, north and east of each area in degrees, shape (n, 4); from −180 to 180 across the date line."""
         cells = np.asarray(cells, np.int64)
         wrong = (cells < 0) | (cells >= self.size)
         if wrong.any():
@@ -108,9 +106,7 @@ def as_points(table: pd.DataFrame):
     """A GeoDataFrame of points from a table with the columns ``lat`` and ``lng`` in degrees; columns and index are kept."""
     import geopandas
 
-    missing = [c for c in ("lat", "lng") if c not in table.columns]
-    if missing:
-        raise ValueError(f"points need the columns lat and lng; missing: {', '.join(missing)} (got {list(table.columns)})")
+    needed("points", ("lat", "lng"), table)
     lng, lat = table["lng"].to_numpy(float), table["lat"].to_numpy(float)
     return geopandas.GeoDataFrame(table, geometry=geopandas.points_from_xy(lng, lat, crs=_DEGREES))
 
@@ -180,9 +176,7 @@ def _in_degrees(shapes):
         shapes = shapes.map(_continuous)
     array = shapes.to_numpy()
     box = shapely.bounds(array)
-    wrong = ~(
-        np.isfinite(box).all(axis=1) & (np.abs(box[:, [1, 3]]) <= 90).all(axis=1) & (np.abs(box[:, [0, 2]]) <= 540).all(axis=1)
-    )
+    wrong = ~(np.abs(box) <= [540, 90, 540, 90]).all(axis=1)  # also where it is not finite
     if wrong.any():
         i = int(np.argmax(wrong))
         raise ValueError(
@@ -204,9 +198,8 @@ def _continuous(shape):
             if abs(ring[-1, 0] - ring[0, 0]) > 180:
                 raise ValueError("areas must not hold a pole: degrees cannot draw one around it (cut it along a meridian)")
         middle = [(ring[:, 0].min() + ring[:, 0].max()) / 2 for ring in rings]
-        holes = [
-            ring + np.array([360 * round((middle[0] - m) / 360), 0]) for ring, m in zip(rings[1:], middle[1:], strict=True)
-        ]
+        turns = [np.array([360 * round((middle[0] - m) / 360), 0]) for m in middle]
+        holes = [ring + turn for ring, turn in zip(rings[1:], turns[1:], strict=True)]
         polygons.append(shapely.Polygon(rings[0], holes))
     return polygons[0] if len(polygons) == 1 else shapely.MultiPolygon(polygons)
 

@@ -1,5 +1,4 @@
-"""Profiles that an adversary builds from a trace: stays, points of interest, heat maps, mobility Markov chains (thesis §3.2,
-§3.4.1).
+"""Profiles that an adversary builds from a trace: stays, POIs, heat maps, mobility Markov chains (thesis §3.2, §3.4.1).
 
 Sources:
 
@@ -55,13 +54,7 @@ def stays(
     check_stay(diameter, duration, max_gap, centroid)
     if not len(traces):
         return pd.DataFrame({c: [] for c in _STAY})
-    p = to_plane(traces["lat"].to_numpy(), across_the_date_line(traces["lng"].to_numpy()), plane)
-    _, offsets = by_user(traces)
-    gap = np.iinfo(np.int64).max if max_gap is None else round(max_gap * 1000)
-    end = _stay_ends(*p, milliseconds(traces), offsets, diameter + BORDER, round(duration * 1000), gap)
-    first = np.flatnonzero(end)
-    last = end[first] - 1
-    x, y = _means(p.x, p.y, first, last, centroid == "distinct")
+    first, last, x, y = _in_plane(traces, diameter, duration, max_gap, plane, centroid == "distinct")
     lat, lng = to_degrees(x, y, plane)
     t = traces["t"]
     return pd.DataFrame(
@@ -76,6 +69,16 @@ def stays(
             "last": last,
         }
     )
+
+
+def _in_plane(traces, diameter, duration, max_gap, plane, distinct=False):
+    """The first and last row of each stay, and its centroid in the plane."""
+    p = to_plane(traces["lat"].to_numpy(), across_the_date_line(traces["lng"].to_numpy()), plane)
+    gap = np.iinfo(np.int64).max if max_gap is None else round(max_gap * 1000)
+    end = _stay_ends(*p, milliseconds(traces), by_user(traces)[1], diameter + BORDER, round(duration * 1000), gap)
+    first = np.flatnonzero(end)
+    last = end[first] - 1
+    return first, last, *_means(p.x, p.y, first, last, distinct)
 
 
 def check_stay(diameter, duration, max_gap=None, centroid="records"):
@@ -180,12 +183,8 @@ def pois(
     if centroid == "distinct" and dense.any():
         x, y = _distinct_means(traces, visits, label, plane)
     else:
-        x = np.bincount(label[dense], n[dense] * p.x[dense], len(n)) / np.maximum(
-            np.bincount(label[dense], n[dense], len(n)), 1
-        )
-        y = np.bincount(label[dense], n[dense] * p.y[dense], len(n)) / np.maximum(
-            np.bincount(label[dense], n[dense], len(n)), 1
-        )
+        total = np.maximum(np.bincount(label[dense], n[dense], len(n)), 1)
+        x, y = (np.bincount(label[dense], n[dense] * column[dense], len(n)) / total for column in (p.x, p.y))
     # the label of a cluster is the index of its first stay
     duration_of_stay = (visits["end"] - visits["start"]).dt.total_seconds()
     table = visits.assign(label=label, seconds=duration_of_stay)[dense].groupby("label", sort=True)
@@ -198,9 +197,8 @@ def pois(
         }
     )
     clusters["lat"], clusters["lng"] = to_degrees(x[clusters.index], y[clusters.index], plane)
-    clusters = clusters.reset_index().sort_values(
-        ["user", "records", "label"], ascending=[True, False, True], ignore_index=True
-    )
+    order = {"by": ["user", "records", "label"], "ascending": [True, False, True]}
+    clusters = clusters.reset_index().sort_values(**order, ignore_index=True)
     clusters["poi"] = clusters.groupby("user", observed=True).cumcount()
     number = pd.Series(clusters["poi"].to_numpy(), index=clusters["label"].to_numpy())
     poi = number.reindex(label).fillna(-1).astype(int).to_numpy()
@@ -274,14 +272,8 @@ def poi_centres(
     """
     true_or_false("merged", merged)
     check_stay(diameter, duration, max_gap)
-    p = to_plane(traces["lat"].to_numpy(), across_the_date_line(traces["lng"].to_numpy()), plane)
-    offsets = by_user(traces)[1]
-    gap = np.iinfo(np.int64).max if max_gap is None else round(max_gap * 1000)
-    end = _stay_ends(*p, milliseconds(traces), offsets, diameter + BORDER, round(duration * 1000), gap)
-    first = np.flatnonzero(end)
-    last = end[first] - 1
-    x, y = _means(p.x, p.y, first, last, False)
-    start = np.searchsorted(first, offsets)
+    first, last, x, y = _in_plane(traces, diameter, duration, max_gap, plane)
+    start = np.searchsorted(first, by_user(traces)[1])
     if merged and len(first):
         lat, lng = to_degrees(x, y, plane)
         q = to_plane(lat, across_the_date_line(lng), plane)  # with the scales at the stays
@@ -319,8 +311,10 @@ def heat_maps(traces: Traces, grid) -> HeatMaps:
     for first, last in zip([0, *ends], ends, strict=False):
         part = slice(offsets[first], offsets[last])
         cell = np.asarray(grid.cells(lat[part], lng[part]), np.int64)
-        counted = _count(cell, offsets[first : last + 1] - offsets[first])
-        for parts, values in zip((cell_ids, cell_counts, cells_per_user), counted, strict=True):
+        borders = offsets[first : last + 1] - offsets[first]
+        *tallied, of_each = _tally(cell, borders)
+        packed = _packed(*tallied, borders, np.r_[0, np.cumsum(of_each)])
+        for parts, values in zip((cell_ids, cell_counts, cells_per_user), (*packed, of_each), strict=True):
             parts.append(values)
     cells, indices = np.unique(np.concatenate(cell_ids), return_inverse=True)
     indptr = np.cumsum(np.concatenate(cells_per_user))
@@ -328,15 +322,9 @@ def heat_maps(traces: Traces, grid) -> HeatMaps:
     return HeatMaps(users, cells, counts)
 
 
-def _count(cell: np.ndarray, offsets: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The cells of each user in rising order, their record counts, and the number of cells of each user."""
-    cells, counts, cells_per_user = _tally(cell, offsets)
-    return *_packed(cells, counts, offsets, np.r_[0, np.cumsum(cells_per_user)]), cells_per_user
-
-
 @numba.njit(cache=True, parallel=True)
 def _tally(cell, offsets):
-    """Each user's cells and counts at the beginning of her rows, and the number of her cells."""
+    """Each user's cells in rising order and their counts, at the beginning of her rows, and the number of her cells."""
     cells, counts = np.empty(len(cell), np.int64), np.empty(len(cell), np.int64)
     cells_per_user = np.zeros(len(offsets) - 1, np.int64)
     for user in numba.prange(len(offsets) - 1):
@@ -366,8 +354,7 @@ def _tally_one(cell, cells, record_counts):
 
 @numba.njit(cache=True)
 def _add(cell, times, keys, counts):
-    """Add cells to the hash table, with multiplicity ``times`` (its last entry repeats), until it is half full; return how
-    many.
+    """Add cells to the hash table, ``times`` each (its last entry repeats), until it is half full; return how many.
 
     There is no shortcut for a cell that repeats the previous one: a branch that is hard to predict costs more.
     """
@@ -430,9 +417,8 @@ def markov_chains(
     total = states.groupby("user", observed=True)["records"].transform("sum")
     states = states.assign(weight=states["records"] / total)[["user", "state", "lat", "lng", "weight"]]
     visits = visits[visits["poi"] >= 0]
-    moves = pd.DataFrame(
-        {"user": visits["user"], "source": visits["poi"], "target": visits.groupby("user", observed=True)["poi"].shift(-1)}
-    ).dropna()
+    following = visits.groupby("user", observed=True)["poi"].shift(-1)
+    moves = pd.DataFrame({"user": visits["user"], "source": visits["poi"], "target": following}).dropna()
     moves = moves[moves["source"] != moves["target"]].astype({"target": int})
     moves = moves.groupby(["user", "source", "target"], observed=True).size().rename("n").reset_index()
     leaving = moves.groupby(["user", "source"], observed=True)["n"].transform("sum")

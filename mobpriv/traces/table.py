@@ -11,6 +11,7 @@ Further columns are kept. Only :func:`as_traces` validates a table; the code tha
 user's records may share a time; they keep their order.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numba
@@ -32,11 +33,8 @@ class InvalidTable(ValueError):
 
     def __init__(self, problems: pd.DataFrame):
         self.problems = problems
-        super().__init__(
-            "; ".join(
-                f"{p.rule}: {p.records} records, first at {p.place} ({p.value}). {p.remedy}" for p in problems.itertuples()
-            )
-        )
+        shown = (f"{p.rule}: {p.records} records, first at {p.place} ({p.value}). {p.remedy}" for p in problems.itertuples())
+        super().__init__("; ".join(shown))
 
 
 class InvalidTraces(InvalidTable):
@@ -73,31 +71,28 @@ def problems(table: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(broken_rules, columns=TableProblem._fields)
 
 
+def needed(what: str, columns: tuple[str, ...], table: pd.DataFrame, hint: str = "") -> None:
+    """Refuse a table that lacks one of the columns."""
+    missing = [c for c in columns if c not in table.columns]
+    if missing:
+        names, lacking = ", ".join(columns), ", ".join(missing)
+        raise ValueError(f"{what} need the columns {names}; missing: {lacking} (got {list(table.columns)}){hint}")
+
+
 def _broken(table: pd.DataFrame) -> list[tuple[str, np.ndarray, str]]:
     """The broken rules, the records that break them, and the remedies."""
-    missing = [c for c in COLUMNS if c not in table.columns]
-    if missing:
-        raise ValueError(
-            f"traces need the columns {', '.join(COLUMNS)}; missing: {', '.join(missing)} (got {list(table.columns)})"
-        )
-    t = table["t"]
-    check_zone(t)
+    needed("traces", COLUMNS, table)
+    check_zone(table["t"])
     lat, lng = table["lat"].to_numpy(float), table["lng"].to_numpy(float)
     if not table["user"].isna().any() and _all_valid(milliseconds(table), lat, lng, *_TIMES):
         return []
-    outside = np.abs(lat) > 90
-    remedy = _OUT
-    if len(lat) and outside.mean() > 0.5:
-        remedy = _other_positions(lat[outside], lng[outside])
+    outside, beyond = np.abs(lat) > 90, (lng > 180) & (lng <= 360)
+    remedy = _other_positions(lat[outside], lng[outside]) if len(lat) and outside.mean() > 0.5 else _OUT
     rules = [
         *user_and_time_rules(table),
         ("latitude or longitude not a number", ~(np.isfinite(lat) & np.isfinite(lng)), _OUT),
         ("latitude outside [-90, 90]", outside, remedy),
-        (
-            "longitude outside [-180, 180]",
-            np.abs(lng) > 180,
-            _FULL_CIRCLE if len(lng) and ((lng > 180) & (lng <= 360)).mean() > 0.5 else _OUT,
-        ),
+        ("longitude outside [-180, 180]", np.abs(lng) > 180, _FULL_CIRCLE if len(lng) and beyond.mean() > 0.5 else _OUT),
     ]
     return [rule for rule in rules if rule[1].any()]
 
@@ -117,9 +112,8 @@ def check_zone(t: pd.Series) -> None:
     if isinstance(t.dtype, pd.DatetimeTZDtype):
         return
     if isinstance(t.dtype, np.dtype) and t.dtype.kind == "M":
-        raise ValueError(
-            f"times carry no time zone (first: {t.iloc[0] if len(t) else 'none'}): say which, as t.dt.tz_localize('UTC')"
-        )
+        first = t.iloc[0] if len(t) else "none"
+        raise ValueError(f"times carry no time zone (first: {first}): say which, as t.dt.tz_localize('UTC')")
     raise ValueError(f"column t must hold times with a zone (it holds {t.dtype}): read numbers with time='s' or time='ms'")
 
 
@@ -215,27 +209,29 @@ def without(table: pd.DataFrame) -> tuple[Traces, pd.DataFrame]:
 
     The second table has the columns of :class:`TableProblem`. A record that breaks two rules counts under the first.
     """
+    return kept_and_left_out(table, _broken(table), _in_order, list(COLUMNS), problem)
+
+
+def kept_and_left_out(
+    table: pd.DataFrame, broken_rules: list, in_order: Callable, columns: list[str], problem: Callable
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """:func:`without` for a table of any kind: ``in_order`` types and sorts it, ``problem`` describes a broken rule.
+
+    A record is a repetition if it equals an earlier one in ``columns``.
+    """
     left_out, bad = [], np.zeros(len(table), bool)
-    for rule, broken, remedy in _broken(table):
+    for rule, broken, remedy in broken_rules:
         newly_broken = broken & ~bad
         bad |= broken
         if newly_broken.any():
             left_out.append(problem(rule, newly_broken, table, remedy))
-    traces = _in_order(table[~bad] if bad.any() else table)
-    repeated = _repeats(traces)
+    kept = in_order(table[~bad] if bad.any() else table)
+    repeated, shared = np.zeros(len(kept), bool), _at_one_time(kept["user"].cat.codes.to_numpy(), milliseconds(kept))
+    repeated[shared] = kept.loc[shared, columns].duplicated().to_numpy()
     if repeated.any():
-        left_out.append(problem("record repeated", repeated, traces, "one copy is kept"))
-        traces = rows(traces, ~repeated)
-    return traces, pd.DataFrame(left_out, columns=TableProblem._fields)
-
-
-def _repeats(traces: Traces) -> np.ndarray:
-    """Mask of the records with the user, time and position of an earlier record."""
-    repeated = np.zeros(len(traces), bool)
-    shared = _at_one_time(traces["user"].cat.codes.to_numpy(), milliseconds(traces))
-    if len(shared):
-        repeated[shared] = traces.loc[shared, list(COLUMNS)].duplicated().to_numpy()
-    return repeated
+        left_out.append(problem("record repeated", repeated, kept, "one copy is kept"))
+        kept = rows(kept, ~repeated)
+    return kept, pd.DataFrame(left_out, columns=TableProblem._fields)
 
 
 @numba.njit(cache=True)
@@ -334,9 +330,8 @@ def same_person(traces: Traces, share: float = 0.05) -> dict[str, str]:
     lat, lng = traces["lat"].to_numpy(), traces["lng"].to_numpy()
     # most records occur once: two rounds of hashes remove them before the exact comparison
     candidates = _equal_hashes(time, lat.view("int64"), lng.view("int64"))
-    common = pd.DataFrame(
-        {"user": code[candidates], "t": time[candidates], "lat": lat[candidates], "lng": lng[candidates]}
-    ).drop_duplicates()
+    columns = {"user": code, "t": time, "lat": lat, "lng": lng}
+    common = pd.DataFrame({name: column[candidates] for name, column in columns.items()}).drop_duplicates()
     common = common.assign(record=common.groupby(["t", "lat", "lng"]).ngroup())[["record", "user"]]
     pairs = common.merge(common, on="record").query("user_x < user_y").groupby(["user_x", "user_y"]).size()
     offsets = by_user(traces)[1]
@@ -439,16 +434,12 @@ def split_in_half(traces: Traces, rule: str = "calendar", start: pd.Timestamp | 
     if not len(traces):
         return TraceHalves(traces, traces)
     t = traces["t"]
-    if rule == "calendar":
-        start = t.min().floor("D") if start is None else start
-        middle = start + pd.Timedelta(days=days) / 2
-    elif rule == "set":
-        middle = t.min() + (t.max() - t.min()) / 2
-    else:
+    if rule == "user":
         time, (_, offsets) = milliseconds(traces), by_user(traces)
         first, last = time[offsets[:-1]], time[offsets[1:] - 1]
-        middle = np.repeat((first + last) / 2, np.diff(offsets))
-        late = time >= middle
-        return TraceHalves(rows(traces, ~late), rows(traces, late))
-    late = (t >= middle).to_numpy()
+        late = time >= np.repeat((first + last) / 2, np.diff(offsets))
+    else:
+        start = t.min().floor("D") if start is None else start
+        middle = start + pd.Timedelta(days=days) / 2 if rule == "calendar" else t.min() + (t.max() - t.min()) / 2
+        late = (t >= middle).to_numpy()
     return TraceHalves(rows(traces, ~late), rows(traces, late))

@@ -85,24 +85,30 @@ def test_probabilities_of_numpy_are_probabilities(as_type):
     assert RandomisedResponse(1.0, p=as_type(0.5)).p == 0.5
 
 
-def test_every_kind_of_range_says_its_rule():
-    with pytest.raises(ValueError, match=r"^a must be positive, in m, at least 2, or None \(got 1\)$"):
-        ranges.positive("a", 1, "m", 2, ", or None")
-    with pytest.raises(ValueError, match=r"^a must not be negative, in s \(got -1\)$"):
-        ranges.not_negative("a", -1, "s")
-    with pytest.raises(ValueError, match=r"^a must lie in \[0, 1\] \(got 1.5\)$"):
-        ranges.between("a", 1.5, 0, 1, "must lie in [0, 1]")
-    with pytest.raises(ValueError, match=r"^a must be a whole number, at least 3 \(got 2\)$"):
-        ranges.whole("a", 2, 3)
-    with pytest.raises(ValueError, match=r"""^a must be "x", "y" or "z" \(got 'w'\)$"""):
-        ranges.one_of("a", "w", ("x", "y", "z"))
-    with pytest.raises(ValueError, match=r"^a must be True or False \(got 1\)$"):
-        ranges.true_or_false("a", 1)
+@pytest.mark.parametrize(
+    ("check", "given", "message"),
+    [
+        (ranges.positive, (1, "m", 2, ", or None"), r"^a must be positive, in m, at least 2, or None \(got 1\)$"),
+        (ranges.positive, ("one two",), r"^a must be positive \(got 'one two'\)$"),
+        (ranges.positive, ("x" * 500,), r"…\)$"),
+        (ranges.not_negative, (-1, "s"), r"^a must not be negative, in s \(got -1\)$"),
+        (ranges.between, (1.5, 0, 1, "must lie in [0, 1]"), r"^a must lie in \[0, 1\] \(got 1.5\)$"),
+        (ranges.whole, (2, 3), r"^a must be a whole number, at least 3 \(got 2\)$"),
+        (ranges.one_of, ("w", ("x", "y", "z")), r"""^a must be "x", "y" or "z" \(got 'w'\)$"""),
+        (ranges.true_or_false, (1,), r"^a must be True or False \(got 1\)$"),
+        (ranges.levels, ([0.5],), "^a must .*two or more"),
+        (ranges.levels, ([0.5, 0.5],), "^a must .*two or more"),
+        (ranges.levels, ([0.5, 0.5000001],), "^a must .*first six digits"),
+    ],
+)
+def test_every_kind_of_range_says_its_rule(check, given, message):
+    with pytest.raises(ValueError, match=message):
+        check("a", *given)
+
+
+def test_what_lies_in_its_range_comes_back_as_a_number_of_python():
+    assert ranges.levels("margins", [0.3, 0.1], also=(0.0,)) == [0.0, 0.1, 0.3]
     assert ranges.true_or_false("a", np.True_) is True
-    with pytest.raises(ValueError, match=r"^a must be positive \(got 'one two'\)$"):
-        ranges.positive("a", "one two")
-    with pytest.raises(ValueError, match=r"…\)$"):
-        ranges.positive("a", "x" * 500)
     assert ranges.positive("a", np.float32(0.5)) == 0.5
     assert (ranges.whole("k", 2.0, 2), type(ranges.whole("k", np.int8(2), 2))) == (2, int)
     assert ranges.between("a", 1, 0, 1, "") == 1
@@ -110,7 +116,11 @@ def test_every_kind_of_range_says_its_rule():
 
 @pytest.mark.parametrize("profile", [stays, pois, markov_chains])
 @pytest.mark.parametrize(
-    ("name", "value"), [("diameter", "200"), ("duration", True), ("max_gap", np.inf), ("plane", "moon"), ("centroid", [])]
+    ("name", "value"),
+    [
+        *(("diameter", "200"), ("diameter", 0), ("diameter", np.nan), ("duration", True), ("duration", -1)),
+        *(("max_gap", np.inf), ("max_gap", 0), ("plane", "moon"), ("centroid", []), ("centroid", "mode")),
+    ],
 )
 def test_profiles_refuse_them_too(profile, name, value):
     with pytest.raises(ValueError, match=name):
@@ -121,10 +131,3 @@ def test_profiles_refuse_them_too(profile, name, value):
 def test_least_number_of_stays(value):
     with pytest.raises(ValueError, match="min_stays must be a whole number, at least 1"):
         pois(KNOWN, min_stays=value)
-
-
-def test_levels_rise_and_have_names_of_their_own():
-    assert ranges.levels("margins", [0.3, 0.1], also=(0.0,)) == [0.0, 0.1, 0.3]
-    for given, rule in ([0.5], "two or more"), ([0.5, 0.5], "two or more"), ([0.5, 0.5000001], "first six digits"):
-        with pytest.raises(ValueError, match=f"^weights must .*{rule}"):
-            ranges.levels("weights", given)

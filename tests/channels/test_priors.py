@@ -14,6 +14,7 @@ from mobpriv.ground.geo import meridian_arc
 from mobpriv.ground.grid import AreaGrid, latitude_of_arc
 from mobpriv.traces.table import as_traces
 
+DAY = pd.Timestamp("2020-01-01", tz="UTC")
 GRID = AreaGrid(45.0, 5.0, 400.0, 200.0, 4, 2)  # cells 0 1 2 3 below 4 5 6 7, each of 100 × 100 m
 
 
@@ -72,32 +73,17 @@ class TestPriors:
         assert result.shares.loc["ann"].tolist() == [0, 0, 0, 1, 0, 0, 0, 0]
         assert entropy(result.shares) == pytest.approx([0.0])
 
-    def test_users_who_have_none(self):
-        traces = traces_of({"ann": [0], "bob": [-1, -1]})
-        with pytest.raises(ValueError, match="no prior without a record inside the area: bob, eve"):
-            priors(traces, GRID, ["ann", "bob", "eve"])
-        with pytest.raises(ValueError, match=r'count must be "records" or "visits" \(got \'days\'\)'):
-            priors(traces, GRID, ["ann"], "days")
-
     def test_nobody(self):
         result = priors(traces_of({"ann": [0]}).head(0), GRID)
         assert result.shares.shape == (0, 8)
 
 
-class TestMostActive:
-    traces = traces_of({"cab": [0] * 9, "pat": [1, 2, -1, -1, -1, -1], "pen": [3, 3, 3], "pia": [7, 7, 7], "pot": [-1] * 20})
+ACTIVE = traces_of({"cab": [0] * 9, "pat": [1, 2, -1, -1, -1, -1], "pen": [3, 3, 3], "pia": [7, 7, 7], "pot": [-1] * 20})
 
-    def test_by_records_inside_then_by_name(self):
-        assert most_active(self.traces, GRID, 4) == ["cab", "pen", "pia", "pat"]
-        assert most_active(self.traces, GRID, 3, start="p") == ["pen", "pia", "pat"]
 
-    def test_too_few(self):
-        with pytest.raises(ValueError, match="5 users are requested, the area has records of 4: request fewer"):
-            most_active(self.traces, GRID, 5)
-        with pytest.raises(ValueError, match="records of 0 whose name begins with 'x'"):
-            most_active(self.traces, GRID, 1, start="x")
-        with pytest.raises(ValueError, match=r"at least 1 \(got 0\)"):
-            most_active(self.traces, GRID, 0)
+def test_the_most_active_by_records_inside_then_by_name():
+    assert most_active(ACTIVE, GRID, 4) == ["cab", "pen", "pia", "pat"]
+    assert most_active(ACTIVE, GRID, 3, start="p") == ["pen", "pia", "pat"]
 
 
 class TestDensestArea:
@@ -124,9 +110,7 @@ class TestDensestArea:
     def test_no_candidate_holds_more(self, offsets, home, columns, rows):
         lat, lng = home[0] + np.array(offsets)[:, 1] / 111e3, home[1] + np.array(offsets)[:, 0] / 111e3
         width, height = 333.3 * columns, 251.7 * rows
-        table = pd.DataFrame(
-            {"user": "u", "t": pd.Timestamp("2020-01-01", tz="UTC"), "lat": lat, "lng": (lng + 180) % 360 - 180}
-        )
+        table = pd.DataFrame({"user": "u", "t": DAY, "lat": lat, "lng": (lng + 180) % 360 - 180})
         result = densest_area(as_traces(table), width, height, columns, rows)
         inside = (result.cells(lat, lng) >= 0).sum()
         first, last = (int(np.floor(meridian_arc(x) / 251.7)) for x in (lat.min(), lat.max()))
@@ -145,18 +129,8 @@ class TestDensestArea:
         table = pd.DataFrame(
             {"lat": [48.85, 48.85, -33.86, -33.86, -33.861, 89.9999, -89.9999], "lng": [2.35] * 2 + [151.2] * 3 + [0, 9]}
         )
-        traces = as_traces(table.astype(float).assign(user="u", t=pd.Timestamp("2020-01-01", tz="UTC")))
+        traces = as_traces(table.astype(float).assign(user="u", t=DAY))
         assert (densest_area(traces).cells(traces["lat"], traces["lng"]) >= 0).sum() == 3
-
-    def test_nothing_to_choose_from(self):
-        with pytest.raises(ValueError, match="they all lie at a pole"):
-            densest_area(
-                as_traces(pd.DataFrame({"user": "u", "t": [pd.Timestamp("2020-01-01", tz="UTC")], "lat": 90.0, "lng": 0.0}))
-            )
-        with pytest.raises(ValueError, match="no records to choose an area from"):
-            densest_area(traces_of({"ann": [0]}).head(0))
-        with pytest.raises(ValueError, match="columns must be a whole number"):
-            densest_area(traces_of({"ann": [0]}), columns=0)
 
 
 class TestSmoothed:
@@ -184,19 +158,6 @@ class TestSmoothed:
     def test_weight_nothing_changes_nothing(self):
         prior = np.full(8, 0.125)
         assert smoothed(prior, GRID, weight=0.0).tolist() == prior.tolist()
-
-    @pytest.mark.parametrize(
-        ("wrong", "message"),
-        [
-            ({"width": 0.0}, "width must be positive, in m"),
-            ({"weight": 1.5}, r"weight must lie in \[0, 1\] \(got 1.5\)"),
-            ({"weight": float("nan")}, "weight must lie in"),
-            ({"prior": np.full(9, 1 / 9)}, "the prior has 9 cells, the area 8"),
-        ],
-    )
-    def test_errors(self, wrong, message):
-        with pytest.raises(ValueError, match=message):
-            smoothed(**{"prior": np.full(8, 0.125), "grid": GRID, **wrong})
 
 
 class TestEntropy:
@@ -239,11 +200,32 @@ class TestBetterInformed:
         result = better_informed(table, 1.0)
         assert result == pytest.approx(np.array([[0.625, 0.375, 0], [0, 0.375, 0.625]]))
 
-    def test_errors(self):
-        with pytest.raises(ValueError, match=r"places must lie between 1 and the number of cells, 2, and be whole \(got 3\)"):
-            better_informed([0.5, 0.5], 0.5, 3)
-        with pytest.raises(ValueError, match="weight must lie in"):
-            better_informed([0.5, 0.5], -0.1)
+
+EVEN, ANN, POLE = np.full(8, 0.125), traces_of({"ann": [0], "bob": [-1, -1]}), {"user": "u", "lat": 90.0, "lng": 0.0}
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: priors(ANN, GRID, ["ann", "bob", "eve"]), "no prior without a record inside the area: bob, eve"),
+        (lambda: priors(ANN, GRID, ["ann"], "days"), r'count must be "records" or "visits" \(got \'days\'\)'),
+        (lambda: most_active(ACTIVE, GRID, 5), "5 users are requested, the area has records of 4: request fewer"),
+        (lambda: most_active(ACTIVE, GRID, 1, start="x"), "records of 0 whose name begins with 'x'"),
+        (lambda: most_active(ACTIVE, GRID, 0), r"at least 1 \(got 0\)"),
+        (lambda: densest_area(as_traces(pd.DataFrame(POLE | {"t": [DAY]}))), "they all lie at a pole"),
+        (lambda: densest_area(ANN.head(0)), "no records to choose an area from"),
+        (lambda: densest_area(ANN, columns=0), "columns must be a whole number"),
+        (lambda: smoothed(EVEN, GRID, width=0.0), "width must be positive, in m"),
+        (lambda: smoothed(EVEN, GRID, weight=1.5), r"weight must lie in \[0, 1\] \(got 1.5\)"),
+        (lambda: smoothed(EVEN, GRID, weight=float("nan")), "weight must lie in"),
+        (lambda: smoothed(np.full(9, 1 / 9), GRID), "the prior has 9 cells, the area 8"),
+        (lambda: better_informed([0.5, 0.5], 0.5, 3), r"places must .* of cells, 2, and be whole \(got 3\)"),
+        (lambda: better_informed([0.5, 0.5], -0.1), "weight must lie in"),
+    ],
+)
+def test_bad_input_is_refused(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
 
 
 @pytest.mark.parametrize(
@@ -252,6 +234,7 @@ class TestBetterInformed:
         ([0.5, 0.4], r"must sum to 1 within 1e-09 \(got 0.9\)"),
         ([[0.5, 0.5], [0.5, 0.4]], r"row 1 of the priors must sum to 1 within 1e-09 \(got 0.9\)"),
         ([1.5, -0.5], r"must be not negative \(got -0.5 of secret 1\)"),
+        ([np.nan, 1], r"must be finite \(got nan of secret 0\)"),
         ([[0.5, 0.5], [np.nan, 1]], r"must be finite \(got nan in row 1, of secret 0\)"),
         ([], r"none empty \(got shape \(0,\)\)"),
         (1.0, r"a prior is one probability a secret"),

@@ -66,9 +66,8 @@ def test_who_answers_wrongly_is_no_best_response():
     """Two places of which one is far likelier: naming the other whatever is said is best for no channel that keeps d_m."""
     prior, d = np.array([0.9, 0.1]), hamming(2)
     assert written.with_best_response(prior, hamming(2), d, 0.05, [1, 1]) == np.inf
-    assert written.with_best_response(prior, hamming(2), d, 0.05, [0, 1]) == pytest.approx(
-        0.05
-    )  # half of the rare place's truth
+    # half of the rare place's truth
+    assert written.with_best_response(prior, hamming(2), d, 0.05, [0, 1]) == pytest.approx(0.05)
 
 
 @pytest.mark.parametrize("given", [{}, {"epsilon": 1.0}, {"d_m": 0.1}, {"error": hamming(2), "d_m": 0.1, "epsilon": 1.0}])

@@ -155,9 +155,8 @@ def test_geolife_loses_no_record_without_its_six_lines(tmp_path, header):
 @pytest.mark.parametrize("shift", [180.0, 179.999, -179.999])
 def test_statistics_do_not_depend_on_the_meridian(shift):
     rng = np.random.default_rng(0)
-    at_zero = pd.DataFrame(
-        {"user": np.repeat(["a", "b"], 50), "t": pd.to_datetime(T + 600 * np.arange(100), unit="s", utc=True)}
-    )
+    t = pd.to_datetime(T + 600 * np.arange(100), unit="s", utc=True)
+    at_zero = pd.DataFrame({"user": np.repeat(["a", "b"], 50), "t": t})
     at_zero = at_zero.assign(lat=-16.8 + 0.01 * rng.normal(size=100), lng=0.01 * rng.normal(size=100))
     at_meridian = at_zero.assign(lng=(at_zero["lng"] + shift + 180) % 360 - 180)
     assert at_meridian["lng"].abs().min() > 179
@@ -181,10 +180,8 @@ def test_the_card_does_not_depend_on_the_meridian(shift):
     at_meridian = at_zero.assign(lng=(at_zero["lng"] + shift + 180) % 360 - 180)
     assert (at_meridian["lng"] > 0).any()
     assert (at_meridian["lng"] < 0).any()
-    cards = [
-        describe(traces, dwells(traces), np.random.default_rng(1), trials=200)
-        for traces in map(as_traces, (at_zero, at_meridian))
-    ]
+    both = [as_traces(at_zero), as_traces(at_meridian)]
+    cards = [describe(traces, dwells(traces), np.random.default_rng(1), trials=200) for traces in both]
     assert cards[0].loc[cards[0]["quantity"] == "uniqueness", "value"].between(0, 1, inclusive="neither").any()
     np.testing.assert_allclose(*(table["value"] for table in cards), rtol=1e-6)
 
@@ -203,9 +200,8 @@ def test_nobody_can_be_found_where_names_change(tmp_path):
         output = CliRunner().invoke(app, ["validate", str(file)]).output
         assert ("none of 48 users has records in both halves" in output) == (file == changing)
     assert "All 6 attacked users have records" in in_halves(choose(str(lasting), days=8), "calendar", 8).selection
-    with pytest.raises(
-        ValueError, match="nobody can be re-identified: none of the 24 attacked users has a record in the training half"
-    ):
+    nobody = "nobody can be re-identified: none of the 24 attacked users has a record in the training half"
+    with pytest.raises(ValueError, match=nobody):
         in_halves(choose(str(changing), days=8), "calendar", 8)
 
 

@@ -53,9 +53,8 @@ def test_a_part_of_a_text_is_what_dropping_the_others_leaves(tmp_path_factory, t
     assert names <= set(part.users)
     chosen = wanted.of(part.users)
     expected = full[full["user"].isin(chosen)]
-    pd.testing.assert_frame_equal(
-        part.traces[["t", "lat"]].reset_index(drop=True), expected[["t", "lat"]].reset_index(drop=True)
-    )
+    read, wanted = (traces[["t", "lat"]].reset_index(drop=True) for traces in (part.traces, expected))
+    pd.testing.assert_frame_equal(read, wanted)
     assert part.traces["user"].astype(str).tolist() == expected["user"].astype(str).tolist()
 
 

@@ -88,14 +88,10 @@ def plt_line(lat, lng, date, time):
 @pytest.fixture
 def geolife(tmp_path):
     data = tmp_path / "Geolife" / "Data"
-    write(
-        data / "000/Trajectory/20081023025304.plt",
-        PLT_HEADER + plt_line(45.98, 6.31, "2008-06-07", "08:09:04") + plt_line(45.99, 6.31, "2008-06-07", "08:09:10"),
-    )
-    write(
-        data / "020/Trajectory/20110826011926.plt",
-        PLT_HEADER + plt_line(400.5, 6.31, "2008-06-08", "10:11:26") + plt_line(45.99, 6.31, "2008-06-08", "10:11:28"),
-    )
+    one = plt_line(45.98, 6.31, "2008-06-07", "08:09:04") + plt_line(45.99, 6.31, "2008-06-07", "08:09:10")
+    other = plt_line(400.5, 6.31, "2008-06-08", "10:11:26") + plt_line(45.99, 6.31, "2008-06-08", "10:11:28")
+    write(data / "000/Trajectory/20081023025304.plt", PLT_HEADER + one)
+    write(data / "020/Trajectory/20110826011926.plt", PLT_HEADER + other)
     write(data / "020/labels.txt", "Start Time\tEnd Time\tTransportation Mode\n")
     write(data / "021/Trajectory/20110826011927.plt", PLT_HEADER)
     return tmp_path
@@ -166,9 +162,8 @@ def test_columns_are_mapped_and_names_stay_text(tmp_path):
     traces, _ = read_table(file, columns={"user": "uid", "t": "when", "lat": "latitude", "lng": "longitude"})
     assert traces["user"].tolist() == ["000", "7"]
     assert traces["speed"].tolist() == [1.5, 2.5]
-    with pytest.raises(
-        ValueError, match=r"no column user, t \(time\), lat \(latitude\), lng \(longitude\); it has: uid, when"
-    ) as error:
+    says = r"no column user, t \(time\), lat \(latitude\), lng \(longitude\); it has: uid, when"
+    with pytest.raises(ValueError, match=says) as error:
         read_table(file)
     assert list(error.value.asks) == ["user", "t", "lat", "lng"]
 
@@ -183,10 +178,8 @@ def test_every_file_and_every_time(tmp_path, name, how):
         "iso": moment.strftime("%Y-%m-%dT%H:%M:%SZ"),
         "zone": ["2008-05-17 16:12:10", "2008-05-17 16:13:40"],  # the clock in Paris
     }
-    table, file = (
-        pd.DataFrame({"user": ["01", "01"], "t": written[how], "lat": [46.5, 46.6], "lng": [6.5, 6.6]}),
-        tmp_path / name,
-    )
+    table = pd.DataFrame({"user": ["01", "01"], "t": written[how], "lat": [46.5, 46.6], "lng": [6.5, 6.6]})
+    file = tmp_path / name
     table.to_parquet(file) if name == "t.parquet" else table.to_csv(file, index=False, sep="\t" if name == "t.tsv" else ",")
     traces, left_out = read_table(file, **({"zone": "Europe/Paris"} if how == "zone" else {} if how == "s" else {"time": how}))
     assert traces["t"].tolist() == moment.tolist()

@@ -117,9 +117,8 @@ def test_what_is_no_table_is_called_what_it_is(tmp_path, content, words):
 @pytest.mark.parametrize("max_users", [0, 1])
 def test_nobody_is_called_null(tmp_path, name, max_users):
     missing = ["NULL", "nan", "None", r"\N", "NA"]
-    file = write(
-        tmp_path, "user,t,lat,lng", *(f"{user},{T + k},46.5,6.6" for k, user in enumerate([*missing, "", "", "b", "a"]))
-    )
+    rows = [f"{user},{T + k},46.5,6.6" for k, user in enumerate([*missing, "", "", "b", "a"])]
+    file = write(tmp_path, "user,t,lat,lng", *rows)
     if name == "t.parquet":
         pd.read_csv(file, keep_default_na=False).to_parquet(file := tmp_path / name)
     data_set = datasets.load(file, max_users=max_users)
@@ -167,9 +166,8 @@ def test_a_zone_is_never_guessed_nor_which_of_day_and_month_is_first(tmp_path, n
 
 
 def test_a_parquet_file_with_times_of_its_own(tmp_path):
-    table = pd.DataFrame(
-        {"device": [7, 7], "timestamp": pd.to_datetime([T, T + 60], unit="s", utc=True), "lat": 46.5, "lon": 6.6}
-    )
+    times = pd.to_datetime([T, T + 60], unit="s", utc=True)
+    table = pd.DataFrame({"device": [7, 7], "timestamp": times, "lat": 46.5, "lon": 6.6})
     table.to_parquet(tmp_path / "t.parquet")
     reading = recognised(tmp_path / "t.parquet")
     assert (reading.time, reading.guessed) == ("", ("user", "t", "lng"))

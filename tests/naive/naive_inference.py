@@ -9,8 +9,7 @@ from scipy.optimize import linprog
 
 def expected_error(prior, channel, error, q) -> float:
     """Equation (7), q a matrix."""
-    secrets, observables, estimates = range(len(prior)), range(len(channel[0])), range(len(error[0]))
-    return math.fsum(prior[s] * channel[s][o] * q[o][h] * error[s][h] for s, o, h in product(secrets, observables, estimates))
+    return math.fsum(p * error_of_s for p, error_of_s in zip(prior, conditional_error(channel, error, q), strict=True))
 
 
 def conditional_error(channel, error, q) -> list[float]:

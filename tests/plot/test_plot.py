@@ -38,11 +38,7 @@ def estimates(*rows, columns=("x", "kind", "value", "low", "high")) -> pd.DataFr
 
 def test_a_stacked_bar_begins_where_those_before_it_end_and_its_seam_takes_at_most_half_of_it():
     parts = {"a": (0.5, 0.498, 0.002), "b": (0.2, 0.0, 0.8)}
-    rows = [
-        (name, level, s)
-        for name, level_shares in parts.items()
-        for level, s in zip(("good", "fair", "bad"), level_shares, strict=True)
-    ]
+    rows = [(name, *level) for name, shares in parts.items() for level in zip(("good", "fair", "bad"), shares, strict=True)]
     bars = plot.stacked(estimates(*rows, columns=["mechanism", "level", "value"]), "mechanism", "level").containers
     assert np.allclose([[bar.get_x() for bar in kind] for kind in bars], [[0, 0], [50, 20], [99.8, 20]])
     widths, shares = np.array([[bar.get_width() for bar in kind] for kind in bars]), 100 * np.array(list(parts.values())).T
@@ -206,9 +202,8 @@ class TestShow:
     def test_names_stand_at_the_ends_of_their_lines_if_no_legend_has_them(self, named):
         table = estimates(*((x, kind, v, v, v) for x in (1, 2) for kind, v in (("a", 0.1), ("b", 0.5), ("c", 0.9))))
         plot.show(axis := plot.curves(table, "x", "kind", named=named), "A.", "A.")
-        assert {text.get_text(): text.xy for text in axis.texts} == (
-            {"a": (2, 10), "b": (2, 50), "c": (2, 90)} if named else {}
-        )
+        names = {"a": (2, 10), "b": (2, 50), "c": (2, 90)} if named else {}
+        assert {text.get_text(): text.xy for text in axis.texts} == names
         assert all(abs(text.xyann[1]) < 1e-6 for text in axis.texts)
 
     def test_of_lines_that_end_in_a_heap_only_the_legend_tells_the_names(self):
@@ -328,10 +323,8 @@ class TestAreaMaps:
     def test_what_has_no_number_is_hatched_which_none_is_not_and_specks_are_left_out(self):
         (axis,) = self.maps({("", ""): [np.nan, 0.0]})
         none, missing = axis.collections
-        assert [len(drawn_areas.get_paths()) for drawn_areas in (none, missing)] == [
-            1,
-            1,
-        ]  # the islet of a thousandth is not drawn
+        # the islet of a thousandth is not drawn
+        assert [len(drawn_areas.get_paths()) for drawn_areas in (none, missing)] == [1, 1]
         assert (none.get_hatch(), bool(missing.get_hatch())) == (None, True)
         assert none.get_facecolors()[0, 3] > 0
         assert len(missing.get_facecolors()) == 0
@@ -368,16 +361,12 @@ class TestAreaMaps:
 
 def test_a_picture_that_is_kept_comes_back_with_its_words():
     axis = plot.tiles(pd.DataFrame({"x": [1.0]}, ["y"]))
-    kept, two = (
-        plot.Kept.of(plot.as_text(panels_or_kept), "What it <is>.", "What it shows.") for panels_or_kept in (axis, [axis, axis])
-    )
+    kept, two = (plot.Kept.of(plot.as_text(drawn), "What it <is>.", "What it shows.") for drawn in (axis, [axis, axis]))
     for part in ("What it &lt;is&gt;.", 'role="img" aria-label="What it shows."', '<span class="figure-number"></span>'):
         assert part in kept.html
     assert set(kept._repr_mimebundle_()) == {"text/html", "image/png", "text/plain"}
     assert (two.html.count("<img"), kept.html.count("<img")) == (2, 1)
-    (high, width, _), (_, wide, _) = (
-        image.imread(io.BytesIO(panels_or_kept.png), format="png").shape for panels_or_kept in (kept, two)
-    )
+    (high, width, _), (_, wide, _) = (image.imread(io.BytesIO(one.png), format="png").shape for one in (kept, two))
     assert high > 100
     assert wide == 2 * width
 

@@ -95,9 +95,8 @@ class Certificate:
         text = f"cost {self.cost:.8g}, bound {self.bound:.8g}, gap {self.gap:.1e}, violation {self.violation:.1e}"
         text += f", effective epsilon {self.epsilon:.6g}"
         if self.distortion is not None:
-            text += f", distortion privacy {self.distortion:.6g}" + (
-                f" of {self.d_m:.6g} asked" if self.d_m is not None else ""
-            )
+            text += f", distortion privacy {self.distortion:.6g}"
+            text += f" of {self.d_m:.6g} asked" if self.d_m is not None else ""
         return f"{'exact' if self.exact else 'NOT exact'}: {text}"
 
 

@@ -96,11 +96,8 @@ def solve(problem: ChannelProblem, solver: ModuleType = interior, previous: Solv
     channel[:, state.observables] = _tidied(state.best, problem).T
     rows = int((program.pairs.source != program.pairs.target).sum())
     name = state.solver.__name__.rpartition(".")[2]
-    return Solution(
-        channel,
-        state.bound,
-        SolvedProgram(state.secrets, state.core, len(state.observables), rows, rounds, name, state.pairs, state.warm),
-    )
+    program = SolvedProgram(state.secrets, state.core, len(state.observables), rows, rounds, name, state.pairs, state.warm)
+    return Solution(channel, state.bound, program)
 
 
 def _begun(problem: ChannelProblem, solver: ModuleType, previous: SolvedProgram | None) -> "_State":
@@ -114,12 +111,8 @@ def _begun(problem: ChannelProblem, solver: ModuleType, previous: SolvedProgram 
         F = problem.prior * problem.error.T[reductions.kept_estimates(problem.error[problem.prior > 0])]
     state = _State(problem, ratio, observables, F, _suitable(problem, solver, ratio, F), occur, len(occur))
     if previous is not None:
-        state.secrets, state.core, state.pairs, state.warm = (
-            previous.secrets,
-            previous.core,
-            previous.pairs,
-            previous.warm.for_reward(),
-        )
+        state.secrets, state.core = previous.secrets, previous.core
+        state.pairs, state.warm = previous.pairs, previous.warm.for_reward()
         state.known[state.secrets] = True
     state.level = _TIGHT_LEVEL if state.solver is not interior else 0 if previous is None else 1
     return state

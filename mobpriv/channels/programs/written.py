@@ -15,7 +15,7 @@ import numpy as np
 from scipy import sparse
 from scipy.optimize import linprog
 
-_TOLERANCES = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
+TOLERANCES = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
 
 
 class Written(NamedTuple):
@@ -48,22 +48,34 @@ def optimum(
         right.append(np.zeros(m * len(s)))
     if d_m is not None:
         kept = error[secrets] if estimates is None else error[np.ix_(secrets, estimates)]
-        F = -(prior[:, None] * kept).T
-        blocks.append(sparse.hstack([sparse.kron(sparse.eye(m), F), sparse.kron(sparse.eye(m), np.ones((len(F), 1)))]))  # (24b)
-        blocks.append(sparse.hstack([sparse.csr_matrix((1, n * m)), -sparse.csr_matrix(np.ones((1, m)))]))  # (24c)
-        right += [np.zeros(m * len(F)), [-d_m]]
+        rows, limits = answers(prior, kept, m, d_m)  # (24b), (24c)
+        blocks.append(rows)
+        right.append(limits)
     solution = linprog(
         np.r_[(prior[:, None] * cost).T.ravel(), np.zeros(m)],
         A_ub=sparse.vstack(blocks).tocsr(),
         b_ub=np.concatenate(right),
-        A_eq=sparse.hstack([sparse.kron(np.ones((1, m)), sparse.eye(n)), sparse.csr_matrix((n, m))]).tocsr(),
+        A_eq=sparse.hstack([simplices(n, m), sparse.csr_matrix((n, m))]).tocsr(),
         b_eq=np.ones(n),
         bounds=[(0, None)] * (n * m) + [(None, None) if d_m is not None else (0, 0)] * m,
-        options=_TOLERANCES,
+        options=TOLERANCES,
     )
     if solution.status != 0:
         raise RuntimeError(f"HiGHS found no optimum of the program as written: {solution.message}")
     return Written(float(solution.fun), sum(map(len, right)))
+
+
+def simplices(n: int, m: int):
+    """Constraint that each secret's probabilities sum to 1; p is numbered o * n + s."""
+    return sparse.kron(np.ones((1, m)), sparse.eye(n))
+
+
+def answers(prior, error, m: int, d_m: float) -> tuple:
+    """Constraints (21b) = (24b) for every observable and estimate, and (21c) = (24c), with their right sides."""
+    F = -(prior[:, None] * error).T
+    rows = sparse.hstack([sparse.kron(sparse.eye(m), F), sparse.kron(sparse.eye(m), np.ones((len(F), 1)))])
+    total = sparse.hstack([sparse.csr_matrix((1, m * len(prior))), -sparse.csr_matrix(np.ones((1, m)))])
+    return sparse.vstack([rows, total]).tocsr(), np.r_[np.zeros(m * len(F)), -d_m]
 
 
 def with_best_response(prior, cost, error, d_m: float, answer) -> float:

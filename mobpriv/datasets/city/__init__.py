@@ -134,23 +134,23 @@ def write_city(folder, made: Made) -> list[Path]:
     """Write ``city.parquet``, ``city_stays.parquet``, ``city_users.parquet`` and ``city_streets.geojson`` to ``folder``."""
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    t = pa.array(made.traces["t"].dt.tz_localize(None).to_numpy().astype("datetime64[s]").astype("int64"))
     # decimals, as integers and differences: a third of the size of floating-point numbers
-    columns = {"user": pa.array(made.traces["user"].astype(object), pa.string()).dictionary_encode(), "t": t}
-    columns |= {c: _decimal(made.traces[c]) for c in ("lat", "lng")}
-    _write(folder / "city.parquet", pa.table(columns))
-    stays = {
-        c: pa.array(made.stays[c].dt.tz_localize(None).to_numpy().astype("datetime64[s]").astype("int64"))
-        for c in ("start", "end")
-    }
-    stays = {"user": pa.array(made.stays["user"].astype(object), pa.string()), **stays}
-    stays |= {c: _decimal(made.stays[c]) for c in ("lat", "lng")} | {
-        "role": pa.array(made.stays["role"].astype(object), pa.string())
-    }
+    columns = {"user": _text(made.traces["user"]).dictionary_encode(), "t": _seconds(made.traces["t"])}
+    _write(folder / "city.parquet", pa.table(columns | {c: _decimal(made.traces[c]) for c in ("lat", "lng")}))
+    stays = {"user": _text(made.stays["user"]), **{c: _seconds(made.stays[c]) for c in ("start", "end")}}
+    stays |= {c: _decimal(made.stays[c]) for c in ("lat", "lng")} | {"role": _text(made.stays["role"])}
     _write(folder / "city_stays.parquet", pa.table(stays))
     _write(folder / "city_users.parquet", pa.Table.from_pandas(made.users, preserve_index=False).replace_schema_metadata(None))
     (folder / "city_streets.geojson").write_text(made.streets)
     return [folder / f"city{part}" for part in (".parquet", "_stays.parquet", "_users.parquet", "_streets.geojson")]
+
+
+def _text(names: pd.Series) -> pa.Array:
+    return pa.array(names.astype(object), pa.string())
+
+
+def _seconds(t: pd.Series) -> pa.Array:
+    return pa.array(t.dt.tz_localize(None).to_numpy().astype("datetime64[s]").astype("int64"))
 
 
 def _decimal(degrees: pd.Series) -> pa.Array:

@@ -53,10 +53,8 @@ def households(people: int, city: City, rng: np.random.Generator) -> list[dict]:
     out = []
     for _ in range(people):
         occupation = rng.choice(["worker", "student", "at home"], p=[0.75, 0.15, 0.10])
-        weights = city.workplaces.weight[:-1]
-        work = (
-            len(city.workplaces.x) - 1 if occupation == "student" else int(rng.choice(len(weights), p=weights / weights.sum()))
-        )
+        campus, weights = len(city.workplaces.x) - 1, city.workplaces.weight[:-1]
+        work = campus if occupation == "student" else int(rng.choice(campus, p=weights / weights.sum()))
         out.append(
             {
                 "occupation": str(occupation),

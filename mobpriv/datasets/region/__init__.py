@@ -92,22 +92,18 @@ def people_blocks(
 
 def _clock(zone: str = ZONE) -> np.ndarray:
     """The moment, s since 1970 UTC, of each full hour on the clock; for an hour that the clock shows twice, its first time."""
-    hours = pd.date_range(FIRST_MIDNIGHT.tz_localize(None), periods=24 * PERIOD_DAYS, freq="h").tz_localize(
-        zone, ambiguous=np.ones(24 * PERIOD_DAYS, bool)
-    )
-    return hours.as_unit("s").asi8
+    hours = pd.date_range(FIRST_MIDNIGHT.tz_localize(None), periods=24 * PERIOD_DAYS, freq="h")
+    return hours.tz_localize(zone, ambiguous=np.ones(len(hours), bool)).as_unit("s").asi8
 
 
 def _block(world: World, key: np.ndarray, first: int, last: int, calls: float, clock: np.ndarray) -> Block:
-    (person, t, cell, end_cell, duration), (role_person, municipality, activities) = calling.block(
-        world, key, first, last, PERIOD_DAYS, calls
-    )
+    records, (role_person, municipality, activities) = calling.block(world, key, first, last, PERIOD_DAYS, calls)
+    person, t, cell, end_cell, duration = records
     lives, works = (activities & calling.LIVING_THERE) > 0, (activities & calling.WORKING_THERE) > 0
     commutes = np.zeros(last - first, bool)
     commutes[role_person[works & ~lives] - first] = True
-    role = np.select(
-        [lives & ~commutes[role_person - first], lives, works, (activities & calling.VISITING) > 0], [0, 1, 2, 3], 4
-    ).astype(np.int8)
+    conditions = [lives & ~commutes[role_person - first], lives, works, (activities & calling.VISITING) > 0]
+    role = np.select(conditions, [0, 1, 2, 3], 4).astype(np.int8)
     return Block(person, clock[t // 3600] + t % 3600, cell, end_cell, duration, role_person, municipality, role)
 
 

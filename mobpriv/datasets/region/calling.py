@@ -10,20 +10,11 @@ import numba
 import numpy as np
 
 from mobpriv.datasets.region.ground import ANTENNA_NEIGHBOURS
-from mobpriv.datasets.region.people import (
-    DAY,
-    HOUR,
-    ON_THE_ROAD,
-    life,
-    on_the_way,
-    person_of,
-)
+from mobpriv.datasets.region.people import DAY, HOUR, ON_THE_ROAD, life, on_the_way, person_of
 from mobpriv.datasets.region.streams import above, exponential, person_stream, standard_normal, uniform
 
-_ACTIVITY, _MAX_CALLS = (
-    1.4,
-    100.0,
-)  # standard deviation of the logarithm of someone's calls a day; calls a day at most on average
+# standard deviation of the logarithm of someone's calls a day; calls a day at most on average
+_ACTIVITY, _MAX_CALLS = 1.4, 100.0
 _ROAD_CALLS = 8.0  # people who work on the road call eight times as much, for work
 _BUSY = 0.5  # standard deviation of the logarithm of a day's factor
 WEEKEND = 0.75  # calls of a weekend day relative to a working day
@@ -49,12 +40,8 @@ def block(world, key, first, last, days, median):
     capacity, n = 1024, 0
     caller, t = np.empty(capacity, np.int32), np.empty(capacity, np.int32)
     cell, end_cell, duration = np.empty(capacity, np.int32), np.empty(capacity, np.int32), np.empty(capacity, np.int32)
-    role_person, role_place, bits, m = (
-        np.empty(capacity, np.int32),
-        np.empty(capacity, np.int32),
-        np.empty(capacity, np.int8),
-        0,
-    )
+    role_person, role_place = np.empty(capacity, np.int32), np.empty(capacity, np.int32)
+    bits, m = np.empty(capacity, np.int8), 0
     municipalities = world.owner.max() + 1
     for number in range(first, last):
         s = person_stream(key, number)

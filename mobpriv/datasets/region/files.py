@@ -108,11 +108,8 @@ def _calls_table(person, t, cell, end_cell, duration, ground: Ground) -> pa.Tabl
 
 def people_table(person, municipality, role, ground: Ground) -> pa.Table:
     coded, towns = pa.DictionaryArray.from_arrays, pa.array(ground.municipalities["municipality"], pa.string())
-    columns = [
-        _people(person),
-        coded(pa.array(municipality, pa.int32()), towns),
-        coded(pa.array(role, pa.int32()), pa.array(PERSON_ROLES)),
-    ]
+    role = coded(pa.array(role, pa.int32()), pa.array(PERSON_ROLES))
+    columns = [_people(person), coded(pa.array(municipality, pa.int32()), towns), role]
     return pa.Table.from_arrays(columns, schema=_PEOPLE)
 
 

@@ -74,9 +74,8 @@ def ground_of_polygons(
     lat, lng = plane_to_degrees(x, y, centre)
     cells = pd.DataFrame({"cell": [f"C{k + 1:05d}" for k in range(antennas)], "lat": lat, "lng": lng})
     cells["municipality"] = np.array(names)[owner]
-    table = geopandas.GeoDataFrame(
-        {"municipality": np.array(names), "share": share.round(6), "antennas": counts}, geometry=shapes, crs="EPSG:4326"
-    )
+    columns = {"municipality": np.array(names), "share": share.round(6), "antennas": counts}
+    table = geopandas.GeoDataFrame(columns, geometry=shapes, crs="EPSG:4326")
     serving, corner = _serving(polygons, x, y, owner)
     return Ground(table, cells, x, y, owner, weight, _neighbours(x, y, owner), serving, corner)
 
@@ -187,8 +186,6 @@ def _serving(polygons: np.ndarray, x: np.ndarray, y: np.ndarray, owner: np.ndarr
     serving = np.zeros(rows * columns, np.int32)
     for k in range(len(polygons)):
         cells, pixels = np.flatnonzero(owner == k), pixel[polygon == k]
-        nearest = cKDTree(np.column_stack([x[cells], y[cells]])).query(
-            np.column_stack([px.ravel()[pixels], py.ravel()[pixels]])
-        )[1]
-        serving[pixels] = cells[nearest]
+        at = np.column_stack([px.ravel()[pixels], py.ravel()[pixels]])
+        serving[pixels] = cells[cKDTree(np.column_stack([x[cells], y[cells]])).query(at)[1]]
     return serving.reshape(rows, columns), (float(west), float(south))

@@ -27,10 +27,8 @@ _WORKING, _ROAD = 0.55, 0.1  # shares of the people: 55 % at a workplace (or sch
 _NEAR, _COMMUTE = 1_000.0, 3_000.0  # m, added to the distance in gravity: of free time, of work
 RHO, GAMMA = 0.6, 0.21  # Song et al. 2010
 _KNOWN, PLACES = 10, 60  # outings before the first day; most places that a person can know
-_OUTINGS, _SPREAD = (
-    0.6,
-    0.8,
-)  # median over people of outings a day, and the standard deviation of its logarithm: stay-at-homes, rovers
+# median over people of outings a day, and the standard deviation of its logarithm: stay-at-homes, rovers
+_OUTINGS, _SPREAD = 0.6, 0.8
 _TRIP = 0.08  # probability of a day's trip on a day of the weekend, for someone of median outings
 _STOP = 40.0  # min, mean length of a stop of work on the road
 _SPEED, _START_UP = 9.0, 240.0  # m/s on the way (32 km/h), s before it
@@ -66,16 +64,8 @@ class Person(NamedTuple):
 def world_of(ground: Ground) -> World:
     squared = (ground.x[:, None] - ground.x) ** 2 + (ground.y[:, None] - ground.y) ** 2
     gravity = [np.cumsum(ground.weight / (np.sqrt(squared) + near) ** 2, axis=1) for near in (_NEAR, _COMMUTE)]
-    return World(
-        ground.x,
-        ground.y,
-        ground.owner,
-        ground.neighbours,
-        ground.serving,
-        *ground.corner,
-        np.cumsum(ground.weight),
-        *gravity,
-    )
+    cells = ground.x, ground.y, ground.owner, ground.neighbours, ground.serving
+    return World(*cells, *ground.corner, np.cumsum(ground.weight), *gravity)
 
 
 @numba.njit(cache=True)

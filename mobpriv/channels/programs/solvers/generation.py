@@ -16,13 +16,12 @@ import highspy
 import numpy as np
 
 from mobpriv.channels.programs.certificate import Multipliers, Program, lower_bound, value
+from mobpriv.channels.programs.reductions import mended
 
 ROUNDS = 300
 """Programs after which the last one is returned; 20 to 60 are usual."""
 _NEAR, _LIKELY = 6, 6
-"""The first program contains, for every secret, its NEAR cheapest observables and the LIKELY likeliest ones of a constant
-channel.
-"""
+"""The first program has, for every secret, its NEAR cheapest observables and the LIKELY likeliest of a constant channel."""
 _TOLERANCE = 1e-10
 """Tolerance of rows and reduced costs, in a program whose errors are divided by d_max."""
 
@@ -31,7 +30,7 @@ class Stopped(RuntimeError):
     """HiGHS ended without an optimum, which may happen if d_m is d_max up to rounding, or tiny compared with the errors."""
 
 
-def solve(program: Program, gap: float, watch=None) -> tuple[np.ndarray, Multipliers]:
+def solve(program: Program, gap: float) -> tuple[np.ndarray, Multipliers]:
     """Columns P (m, n) of a channel with the distortion privacy required, and multipliers; see `interior.solve`."""
     d_max = float(program.F.sum(axis=1).min())
     # Subtract the error of the best guess without an observation: for any channel it sums to d_max over the observables.
@@ -45,15 +44,12 @@ def solve(program: Program, gap: float, watch=None) -> tuple[np.ndarray, Multipl
         P, y, answers, nu = restricted.solve()
         multipliers = Multipliers(np.zeros(len(program.pairs.source)), answers, nu / d_max)
         lower = lower_bound(program, multipliers)
-        P = P / P.sum(axis=0)
-        P = _mended(P, program, d_max)
+        P = _mended(P / P.sum(axis=0), program, d_max)
         cost = value(program, P)
         if best is None or lower > bound:
             bound, best = lower, (None if best is None else best[0], multipliers)
         if cost < least:
             least, best = cost, (P, best[1])
-        if watch is not None:
-            watch(cost, lower)
         columns, rows = restricted.negative(y, answers), restricted.broken()
         if least - bound <= gap * abs(least) or not (len(columns) or len(rows)):
             break
@@ -74,10 +70,8 @@ def _first_columns(kappa: np.ndarray) -> np.ndarray:
 def _first_rows(program: Program) -> np.ndarray:
     """(o, h): for every observable the answers that are best if only its cheapest secret gives it, and if all do."""
     of_cheapest = program.F[:, program.kappa.argmin(axis=1)].argmin(axis=0)
-    uninformed = np.full(len(of_cheapest), program.F.sum(axis=1).argmin())
-    return np.unique(
-        np.concatenate([np.column_stack([np.arange(len(of_cheapest)), h]) for h in (of_cheapest, uninformed)]), axis=0
-    )
+    uninformed, every = np.full(len(of_cheapest), program.F.sum(axis=1).argmin()), np.arange(len(of_cheapest))
+    return np.unique(np.concatenate([np.column_stack([every, h]) for h in (of_cheapest, uninformed)]), axis=0)
 
 
 def _mended(P: np.ndarray, program: Program, d_max: float) -> np.ndarray:
@@ -86,8 +80,14 @@ def _mended(P: np.ndarray, program: Program, d_max: float) -> np.ndarray:
     nearly = _TOLERANCE if program.d_m > (1 - 1e-6) * d_max else 0.0  # a tiny gap would need a near-constant channel
     if ap >= min(program.d_m, d_max) - nearly * d_max:
         return P
-    share = min(1.0, (program.d_m - ap) / (d_max - ap) * (1 + 1e-9) + 1e-15)
-    return (1 - share) * P + share * P.mean(axis=1, keepdims=True)
+    return mended(P, min(1.0, (program.d_m - ap) / (d_max - ap) * (1 + 1e-9) + 1e-15))
+
+
+def _end_to_end(index: list[np.ndarray], entries: list[np.ndarray]) -> tuple:
+    """Rows or columns as HiGHS takes them: how many entries, where each begins, and all of their places and values."""
+    starts = np.cumsum([0, *map(len, index[:-1])], dtype=np.int32)
+    places = np.concatenate(index).astype(np.int32)
+    return len(places), starts, places, np.concatenate(entries)
 
 
 class _Restricted:
@@ -119,16 +119,10 @@ class _Restricted:
             return
         fixed = self.kappa.shape[1] + 1
         rows_of = [np.flatnonzero(self.rows[:, 0] == o) for o in range(len(self.kappa))]
-        index, entries, starts = [], [], [0]
-        for o, s in pairs:
-            index += [[s], fixed + rows_of[o]]
-            entries += [[1.0], self.F[self.rows[rows_of[o], 1], s]]
-            starts.append(starts[-1] + 1 + len(rows_of[o]))
-        k = len(pairs)
-        index, entries = np.concatenate(index).astype(np.int32), np.concatenate(entries)
-        zero, no_end = np.zeros(k), np.full(k, highspy.kHighsInf)
-        starts = np.array(starts[:-1], dtype=np.int32)
-        self.highs.addCols(k, self.kappa[pairs[:, 0], pairs[:, 1]], zero, no_end, len(index), starts, index, entries)
+        index = [np.append(s, fixed + rows_of[o]) for o, s in pairs]
+        entries = [np.append(1.0, self.F[self.rows[rows_of[o], 1], s]) for o, s in pairs]
+        zero, no_end = np.zeros(len(pairs)), np.full(len(pairs), highspy.kHighsInf)
+        self.highs.addCols(len(pairs), self.kappa[pairs[:, 0], pairs[:, 1]], zero, no_end, *_end_to_end(index, entries))
         self.columns = np.concatenate([self.columns, pairs])
         self.has_column[pairs[:, 0], pairs[:, 1]] = True
 
@@ -137,15 +131,10 @@ class _Restricted:
             return
         m = len(self.kappa)
         columns_of = [np.flatnonzero(self.columns[:, 0] == o) for o in range(m)]
-        index, entries, starts = [], [], [0]
-        for o, h in pairs:
-            index += [[o], m + columns_of[o]]
-            entries += [[-1.0], self.F[h, self.columns[columns_of[o], 1]]]
-            starts.append(starts[-1] + 1 + len(columns_of[o]))
-        k = len(pairs)
-        index, entries = np.concatenate(index).astype(np.int32), np.concatenate(entries)
-        starts = np.array(starts[:-1], dtype=np.int32)
-        self.highs.addRows(k, np.zeros(k), np.full(k, highspy.kHighsInf), len(index), starts, index, entries)
+        index = [np.append(o, m + columns_of[o]) for o, _ in pairs]
+        entries = [np.append(-1.0, self.F[h, self.columns[columns_of[o], 1]]) for o, h in pairs]
+        zero, no_end = np.zeros(len(pairs)), np.full(len(pairs), highspy.kHighsInf)
+        self.highs.addRows(len(pairs), zero, no_end, *_end_to_end(index, entries))
         self.rows = np.concatenate([self.rows, pairs])
         self.has_row[pairs[:, 0], pairs[:, 1]] = True
 

@@ -29,21 +29,19 @@ from mobpriv.channels.programs import reductions
 from mobpriv.channels.programs.certificate import Multipliers, Program, lower_bound, value
 
 MAX_STEPS = 500
-"""Steps after which HiGHS ends its interior-point method; 20 to 60 are usual. The simplex method may take `PIVOTS` times as
-many.
-"""
+"""Steps after which HiGHS ends its interior-point method (20 to 60 are usual); the simplex method may take `PIVOTS` times as many."""
 PIVOTS = 100
 _HOPELESS = {highspy.HighsModelStatus.kInfeasible, highspy.HighsModelStatus.kUnboundedOrInfeasible}
 _TOLERANCE = 1e-10
 """Tolerance of the rows, the multipliers and the gap between the two objectives, in HiGHS's own scaling: its smallest."""
 
 
-def solve(program: Program, gap: float, watch=None) -> tuple[np.ndarray, Multipliers]:
+def solve(program: Program, gap: float) -> tuple[np.ndarray, Multipliers]:
     """Columns P (m, n) of a channel that satisfies every listed constraint, and multipliers.
 
     (24c) holds up to the tolerance of a certificate. The methods are tried until one reaches value - bound <= gap * |value|;
     the attempt with the narrowest gap is returned. A method that is stopped early returns its current point. RuntimeError with
-    HiGHS's message if there is none. `watch(value, bound)` is called for each attempt.
+    HiGHS's message if there is none.
     """
     lp = _Rows(program)
     best, narrowest, status = None, np.inf, None
@@ -54,8 +52,6 @@ def solve(program: Program, gap: float, watch=None) -> tuple[np.ndarray, Multipl
             continue
         multipliers = lp.multipliers(solution.row_dual)
         cost, bound = value(program, P), lower_bound(program, multipliers)
-        if watch is not None:
-            watch(cost, bound)
         if best is None or cost - bound < narrowest:
             best, narrowest = (P, multipliers), cost - bound
         if narrowest <= gap * abs(cost):
@@ -73,7 +69,7 @@ def least_largest(cost: np.ndarray) -> tuple[np.ndarray, float]:
     secrets, observables = cost.shape
     unit = np.abs(cost).max() or 1.0
     rows = sparse.csc_matrix(np.block([[-cost / unit, np.ones((secrets, 1))], [np.ones(observables), np.zeros(1)]]))
-    model = _model(rows, np.append(np.zeros(observables), 1.0), np.append(np.zeros(secrets), 1.0), equalities=1, free=1)
+    model = lp_of(rows, np.append(np.zeros(observables), 1.0), np.append(np.zeros(secrets), 1.0), equalities=1, free=1)
     solution, status = _run(model, "simplex", 0.0)
     if solution is None:
         raise RuntimeError(f"HiGHS found no lottery ({status})")
@@ -103,7 +99,7 @@ class _Rows:
         if not self.averse:
             costs[0] = self.program.kappa.ravel() / self.cost_unit
         costs[1] -= self.program.reward * self.error_unit / self.cost_unit
-        return _model(self.matrix, np.concatenate(costs), self.right, equalities=self.n, free=self.attacked + self.averse)
+        return lp_of(self.matrix, np.concatenate(costs), self.right, equalities=self.n, free=self.attacked + self.averse)
 
     @property
     def attacked(self) -> int:
@@ -168,15 +164,11 @@ class _Rows:
         pairs, attacks, nu, secrets, _ = np.split(np.clip(duals, 0, None), np.cumsum(self.rows)[:-1])
         full = np.zeros(len(self.bound))
         full[self.bound] = pairs * self.stretch * self.cost_unit
-        return Multipliers(
-            full,
-            unit * attacks.reshape(self.m, -1),
-            float(unit * nu.sum()),
-            secrets if self.averse else None,
-        )
+        secrets = secrets if self.averse else None
+        return Multipliers(full, unit * attacks.reshape(self.m, -1), float(unit * nu.sum()), secrets)
 
 
-def _model(rows: sparse.csc_matrix, costs, right, equalities: int, free: int) -> highspy.HighsLp:
+def lp_of(rows: sparse.csc_matrix, costs, right, equalities: int, free: int) -> highspy.HighsLp:
     """min costs . v with rows v >= right, the last rows equal to it, v >= 0 but for the last `free` variables."""
     lp = highspy.HighsLp()
     lp.num_row_, lp.num_col_ = rows.shape

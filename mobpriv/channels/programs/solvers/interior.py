@@ -40,20 +40,19 @@ _TO_BOUNDARY = 0.995
 """Share of the way to the nearest constraint that a step may go."""
 
 
-@threadpool_limits.wrap(
-    limits=1, user_api="blas"
-)  # with many small blocks BLAS threads wait for one another: 10 to 100 times slower
-def solve(program: Program, gap: float, watch=None, warm: Warm | None = None) -> tuple[np.ndarray, Multipliers]:
+# with many small blocks BLAS threads wait for one another: 10 to 100 times slower
+@threadpool_limits.wrap(limits=1, user_api="blas")
+def solve(program: Program, gap: float, warm: Warm | None = None) -> tuple[np.ndarray, Multipliers]:
     """Columns P (m, n) of the channel, strictly inside every constraint, and the multipliers of the best lower bound.
 
-    Stops at value - bound <= gap * |value|, or when rounding prevents progress. `watch(value, bound)` is called for each step;
-    `warm` is read at the start and written during the iterations.
+    Stops at value - bound <= gap * |value|, or when rounding prevents progress. `warm` is read at the start and written during
+    the iterations.
     """
     with ThreadPoolExecutor(min(newton.THREAD_PARTS, os.cpu_count() or 1)) as threads:
-        return _solve(program, gap, watch, warm, threads)
+        return _solve(program, gap, warm, threads)
 
 
-def _solve(program: Program, gap: float, watch, warm: Warm | None, threads: Executor) -> tuple[np.ndarray, Multipliers]:
+def _solve(program: Program, gap: float, warm: Warm | None, threads: Executor) -> tuple[np.ndarray, Multipliers]:
     point = (warm and points.restart(program, warm)) or points.start(program)
     blocks = newton.Blocks(program, threads)
     ahead = [] if warm is None else list(points.WAYPOINTS)
@@ -62,8 +61,6 @@ def _solve(program: Program, gap: float, watch, warm: Warm | None, threads: Exec
         multipliers = Multipliers(point.pairs, point.attacks, point.nu)
         new_value = float(np.vdot(program.kappa, point.P)) - program.reward * float(point.x.sum())
         new_bound = lower_bound(program, multipliers)
-        if watch is not None:
-            watch(new_value, new_bound)
         stalled = 0 if new_value < value or new_bound > bound else stalled + 1
         if new_value < value:
             value, best = new_value, (point.P.copy(), best[1])
@@ -74,11 +71,8 @@ def _solve(program: Program, gap: float, watch, warm: Warm | None, threads: Exec
             if waypoint == passed[-1] or waypoint not in warm.points:
                 warm.points[waypoint] = deepcopy(point)
         ahead = ahead[len(passed) :]
-        if (
-            value - bound <= gap * max(abs(value), np.finfo(float).tiny)
-            or stalled > _STALLED
-            or not _step(program, point, blocks)
-        ):
+        closed = value - bound <= gap * max(abs(value), np.finfo(float).tiny)
+        if closed or stalled > _STALLED or not _step(program, point, blocks):
             break
     return best
 
@@ -92,9 +86,8 @@ def _step(program: Program, point: Point, blocks: newton.Blocks) -> bool:
     step = _direction(program, point, blocks, joined, np.zeros_like(point.g), np.zeros_like(point.f), 0.0)
     a, b = _lengths(program, point, step, 1.0)
     total = point.pairs @ point.g + np.vdot(point.attacks, point.f) + point.slack * point.nu
-    after = (point.pairs + b * step.pairs) @ (point.g + a * step.g) + np.vdot(
-        point.attacks + b * step.attacks, point.f + a * step.f
-    )
+    after = (point.pairs + b * step.pairs) @ (point.g + a * step.g)
+    after += np.vdot(point.attacks + b * step.attacks, point.f + a * step.f)
     after += (point.slack + a * step.slack) * (point.nu + b * step.nu)
     target = (after / total) ** 3 * total / (point.g.size + point.f.size + (program.d_m is not None))
     pairs, attacks = (target - step.g * step.pairs) / point.g, (target - step.f * step.attacks) / point.f
@@ -102,18 +95,9 @@ def _step(program: Program, point: Point, blocks: newton.Blocks) -> bool:
     if not np.isfinite(step.P).all():
         return False
     a, b = _lengths(program, point, step, _TO_BOUNDARY)
-    for name, length in [
-        ("P", a),
-        ("x", a),
-        ("slack", a),
-        ("g", a),
-        ("f", a),
-        ("pairs", b),
-        ("attacks", b),
-        ("y", b),
-        ("nu", b),
-    ]:
-        setattr(point, name, getattr(point, name) + length * getattr(step, name))
+    for side, length in (("P x slack g f", a), ("pairs attacks y nu", b)):
+        for name in side.split():
+            setattr(point, name, getattr(point, name) + length * getattr(step, name))
     return True
 
 

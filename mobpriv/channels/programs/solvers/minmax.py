@@ -13,6 +13,9 @@ from typing import NamedTuple
 
 import highspy
 import numpy as np
+from scipy import sparse
+
+from mobpriv.channels.programs.solvers.highs import lp_of
 
 _RELATIVE_GAP = 1e-6  # relative: a wider bracket around the optimum is an error
 _ABSOLUTE_GAP = 1e-12  # of the largest error, where y itself is 0
@@ -102,15 +105,7 @@ class _Program:
 
     def _simplices(self) -> highspy.HighsLp:
         """min y with q(·|o) on its simplex for every o, before any row "≤ y"."""
-        program = highspy.HighsLp()
-        entries = self.observables * self.estimates
-        program.num_col_, program.num_row_ = entries + 1, self.observables
-        program.col_cost_ = np.append(np.zeros(entries), 1.0)
-        program.col_lower_ = np.zeros(entries + 1)
-        program.col_upper_ = np.full(entries + 1, highspy.kHighsInf)
-        program.row_lower_ = program.row_upper_ = np.ones(self.observables)
-        program.a_matrix_.format_ = highspy.MatrixFormat.kColwise
-        program.a_matrix_.start_ = np.append(np.arange(entries + 1), entries)
-        program.a_matrix_.index_ = np.repeat(np.arange(self.observables), self.estimates)
-        program.a_matrix_.value_ = np.ones(entries)
-        return program
+        sums = sparse.kron(sparse.eye(self.observables), np.ones((1, self.estimates)))
+        rows = sparse.hstack([sums, sparse.csc_matrix((self.observables, 1))], format="csc")
+        costs = np.append(np.zeros(sums.shape[1]), 1.0)
+        return lp_of(rows, costs, np.ones(self.observables), equalities=self.observables, free=0)

@@ -51,12 +51,9 @@ class Warm:
     def for_reward(self) -> "Warm":
         """The same points for (22) with another reward, without their values of the distortion privacy."""
         warm = Warm()
-        warm.points = {
-            waypoint: replace(
-                point, x=np.zeros(len(point.P)), attacks=np.zeros((len(point.P), 0)), f=np.zeros((len(point.P), 0))
-            )
-            for waypoint, point in self.points.items()
-        }
+        for waypoint, point in self.points.items():
+            none = np.zeros((len(point.P), 0))
+            warm.points[waypoint] = replace(point, x=np.zeros(len(point.P)), attacks=none, f=none.copy())
         return warm
 
 
@@ -70,9 +67,8 @@ def start(program: Program) -> Point:
     x = np.full(m, (d_max + (program.d_m if limited else 0.0)) / 2 / m)
     slack = float(x.sum() - program.d_m) if limited else 0.0
     g, f = slacks(P, *program.pairs), P @ program.F.T - x[:, None]
-    return Point(
-        P, x, slack, product / g, product / f, np.zeros(n), product / slack if limited else 0.0, g, f, _numbers(program.pairs)
-    )
+    nu = product / slack if limited else 0.0
+    return Point(P, x, slack, product / g, product / f, np.zeros(n), nu, g, f, _numbers(program.pairs))
 
 
 def restart(program: Program, warm: Warm) -> Point | None:
@@ -94,10 +90,8 @@ def restart(program: Program, warm: Warm) -> Point | None:
         P[:, :known] = old.P
         short = np.maximum(-slacks(P, *program.pairs), 0.0)[inside]
         room = (_ROOM * const[constants] * (1 - program.pairs.ratio))[inside]
-        share, largest_share = (
-            max(float((short / (short + room)).max()), waypoint / 10),
-            waypoint if waypoint < WAYPOINTS[0] else 0.5,
-        )
+        share = max(float((short / (short + room)).max()), waypoint / 10)
+        largest_share = waypoint if waypoint < WAYPOINTS[0] else 0.5
         while share <= largest_share:
             P[:, :known] = (1 - share) * old.P + share * const[:, None]
             if fill_strictly(P, known, const, *program.pairs):
