@@ -13,7 +13,6 @@ import pandas as pd
 from mobpriv import datasets
 from mobpriv.attacks.visits import denoising
 from mobpriv.attacks.visits.distances import l1
-from mobpriv.attacks.visits.inconsistencies import consistent
 from mobpriv.attacks.visits.likelihood import negative_log_likelihood
 from mobpriv.attacks.visits.most_visited import most_visited, noisy_argmax, poi_guess, random_pick_probability, relative_delta
 from mobpriv.attacks.visits.reidentification import check_ranking_size, guesses, reidentification_rate
@@ -442,26 +441,6 @@ def surface(
     """Figures 8 to 12: return the re-identification rate r(δ, M, n) of Algorithm 11, (draws, δ, M)."""
     leak = leaked(samples, protection, perturbed_profiles(samples, protection, epsilon, scenario), scenario, amount)
     return reidentification_rate(guesses(leak.published, leak.known, deltas), max_candidates)
-
-
-def without_inconsistencies(
-    samples: Samples,
-    protection: Protection,
-    epsilon: float,
-    taus: Sequence[float],
-    number: int = 8,  # N
-    delta: float = 2.0,
-    max_candidates: int = 2,  # M
-    scenario: str = "2.2",
-) -> np.ndarray:
-    """Figure 13: return r̄(δ, M, n, τ, N) of Algorithms 12 and 11, (draws, τ); τ = 0 discards nothing: Algorithm 11 alone."""
-    perturbed = perturbed_profiles(samples, protection, epsilon, scenario)
-    rates = []
-    for tau in taus:
-        kept = consistent(perturbed, samples.affinity, [tau], [number])[0, 0]
-        leak = leaked(samples, protection, kept, scenario)
-        rates.append(reidentification_rate(guesses(leak.published, leak.known, [delta]), [max_candidates])[..., 0, 0])
-    return np.stack(rates, axis=-1)
 
 
 def estimated_epsilon(
