@@ -72,13 +72,12 @@ def over_municipalities(
     keys = profiles["key"].to_numpy()
     rows = rows_by_group(town, len(keys))
 
-    def result_of(i: int) -> MunicipalityResult:
-        return _of_municipality(keys[rows[i]], mechanism)
-
     largest_first = sorted(range(len(names)), key=lambda i: -len(rows[i]))
     results = [None] * len(names)
     with tqdm(total=len(keys), desc=f"k = {k}", unit="profile", disable=None) as bar:
-        for i, result in zip(largest_first, _in_order(result_of, largest_first, workers), strict=True):
+        for i, result in zip(
+            largest_first, _in_order(lambda i: _of_municipality(keys[rows[i]], mechanism), largest_first, workers), strict=True
+        ):
             results[i] = result
             bar.update(len(rows[i]))
     return _combined(results, rows, keys, names, places)

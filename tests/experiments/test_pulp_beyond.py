@@ -12,8 +12,8 @@ from mobpriv.attacks import ILLAttack
 from mobpriv.experiments import pulp_beyond as pb
 from mobpriv.experiments.days import days_spanned
 from mobpriv.experiments.pulp import NO_MECHANISM, P_THLD, PU_RATIO, PU_THLD, U_THLD, recommended
-from mobpriv.mechanisms import HMC, W4M, GeoI
-from mobpriv.pulp import BOTH, SWEEPS, Arctan, Candidate, Metrics, Objective, Sweep, achieved, models, profile
+from mobpriv.mechanisms import HMC, GeoI
+from mobpriv.pulp import BOTH, SWEEPS, Arctan, Candidate, Metrics, Objective, Sweep, achieved, models
 from mobpriv.traces.table import by_user, rows
 
 KNOWN = wanderers([300, 200, 250], seed=1)
@@ -56,12 +56,6 @@ def test_an_alteration_does_not_depend_on_who_else_is_protected():
         HMC(known).alter(trace_of(SECRET, "a")).users for known in (rows(KNOWN, (KNOWN["user"] != "c").to_numpy()), KNOWN)
     )
     assert not few.equals(many)
-
-
-def test_w4m_refuses_one_users_trace_and_says_why():
-    measured = profile(trace_of(SECRET, "a"), [Sweep(W4M(), "delta", (100.0, 600.0), rises="privacy")])
-    assert measured["reason"].str.contains("k must not exceed the number of users").all()
-    assert measured["privacy"].isna().all()
 
 
 def test_levels_together_are_those_of_each_alone():

@@ -1,12 +1,10 @@
 """Chapter 3: §3.4.2 as a table, the two readings, what is refused; and its main numbers by another way, plain pandas and NumPy."""
 
-import json
-
 import numba
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import ROOT
+from conftest import published
 
 from mobpriv.experiments import thesis_3 as re
 from mobpriv.experiments.thesis_3 import mechanisms, prepare, protected
@@ -87,15 +85,11 @@ def test_named_draws_of_a_mechanism(table):
     for name, mechanism in re.mechanisms("text").items():
         protected_traces = list(re.protected(mechanism, secret, range(3, 6)))
         assert len(protected_traces) == (3 if mechanism.random else 1), name
-        for seed, published in zip(range(3, 6), protected_traces, strict=False):
-            pd.testing.assert_frame_equal(published, mechanism.protect(secret, np.random.default_rng(seed)))
+        for seed, traces in zip(range(3, 6), protected_traces, strict=False):
+            pd.testing.assert_frame_equal(traces, mechanism.protect(secret, np.random.default_rng(seed)))
 
 
 CELL = 800.0  # m
-
-
-def published(notebook, run="cabspotting"):
-    return json.loads((ROOT / "book" / "results" / run / f"{notebook}.json").read_text())["results"]
 
 
 @pytest.fixture(scope="module")
@@ -267,9 +261,9 @@ def test_stays_that_are_pauses_and_the_printed_condition(real_data):
         "printed.PIT-Attack": hit_counts["PIT", np.inf, 1],
     }.items():
         assert hits / 35 == pytest.approx(results[key]["value"]), key
-    assert (
-        hit_counts["POI", np.inf, 0],
-        hit_counts["POI", 3600, 0],
-        hit_counts["PIT", np.inf, 0],
-        hit_counts["PIT", np.inf, 1],
-    ) == (13, 5, 11, 7)
+    assert [hit_counts[key] for key in (("POI", np.inf, 0), ("POI", 3600, 0), ("PIT", np.inf, 0), ("PIT", np.inf, 1))] == [
+        13,
+        5,
+        11,
+        7,
+    ]
