@@ -420,12 +420,8 @@ def error(samples: Samples, protection: Protection, epsilons: Sequence[float], c
     for epsilon in epsilons:
         mechanism = protection.mechanism(epsilon)
         perturbed = mechanism.noisy(true, chi, samples.u)
-        errors.append(
-            mean_error(
-                statistic(true),
-                corrected_visitors(perturbed, mechanism.flip, chi.sum(axis=-2)) if corrected else statistic(perturbed),
-            )
-        )
+        estimate = corrected_visitors(perturbed, mechanism.flip, chi.sum(axis=-2)) if corrected else statistic(perturbed)
+        errors.append(mean_error(statistic(true), estimate))
     return np.stack(errors, axis=-1)
 
 

@@ -134,16 +134,8 @@ def prepare(
         )
         + too_few
     )
-    return Setting(
-        data,
-        window,
-        profiles,
-        values(profiles["key"].to_numpy(), weeks),
-        profiles["municipality"].astype(str).to_numpy(),
-        left_out,
-        selection,
-        truth,
-    )
+    town, shares = profiles["municipality"].astype(str).to_numpy(), values(profiles["key"].to_numpy(), weeks)
+    return Setting(data, window, profiles, shares, town, left_out, selection, truth)
 
 
 def _calls_of(data: CallSet, window: Window, municipalities: pd.Index, rule: str) -> pd.DataFrame:

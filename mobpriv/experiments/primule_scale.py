@@ -148,18 +148,8 @@ def _combined(results: list[MunicipalityResult], rows: list[np.ndarray], keys, n
     for name, town_rows, result in zip(names, rows, results, strict=True):
         group[town_rows] = result.group + start
         start += len(result.members)
-        lines.append(
-            (
-                name,
-                len(town_rows),
-                result.distinct,
-                len(result.members),
-                result.rounds,
-                result.anonymous,
-                result.mse,
-                result.bound,
-            )
-        )
+        counts = len(town_rows), result.distinct, len(result.members), result.rounds
+        lines.append((name, *counts, result.anonymous, result.mse, result.bound))
     totals, members = (np.concatenate([getattr(result, part) for result in results]) for part in ("totals", "members"))
     return AllMunicipalities(group, totals, members, pd.DataFrame(lines, columns=MUNICIPALITY_COLUMNS), h)
 

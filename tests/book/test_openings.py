@@ -151,14 +151,8 @@ class TestFindings:
 
     def text_of(self, says: str, holds: str, results=None, kind=FINDING, quick_runs=(), **fields) -> str:
         """What is said of a finding."""
-        texts = finding_texts(
-            [Finding("nb", says, holds, **fields)],
-            results or {"city": loss()},
-            REGISTRY,
-            self.NAMES,
-            kind=kind,
-            quick_runs=quick_runs,
-        )
+        judged = [Finding("nb", says, holds, **fields)], results or {"city": loss()}
+        texts = finding_texts(*judged, REGISTRY, self.NAMES, kind=kind, quick_runs=quick_runs)
         return " ".join(texts.get("nb", [])).replace("\u00a0", " ")
 
     @pytest.mark.parametrize(

@@ -42,22 +42,6 @@ def test_hmc_is_made_once_for_a_cell():
     assert sorted(sweep.mechanism.by_cell) == [300.0, 800.0]
 
 
-def test_an_alteration_does_not_depend_on_who_else_is_protected():
-    """PULP's condition, as far as the other protected traces go."""
-    hmc = HMC(KNOWN)
-    together = hmc.alter(SECRET)
-    for i, user in enumerate(by_user(SECRET)[0]):
-        alone = hmc.alter(trace_of(SECRET, user))
-        a, b = together.shares[[i]], alone.shares[[0]]
-        assert together.cells[a.indices].tolist() == alone.cells[b.indices].tolist()
-        assert a.data.tolist() == b.data.tolist()
-    # what is known of the others does decide: with other known users the trace of a is altered otherwise
-    few, many = (
-        HMC(known).alter(trace_of(SECRET, "a")).users for known in (rows(KNOWN, (KNOWN["user"] != "c").to_numpy()), KNOWN)
-    )
-    assert not few.equals(many)
-
-
 def test_levels_together_are_those_of_each_alone():
     original = pd.concat([journey([((0, 0), 30), ((3000, 0), 30)], user) for user in ("ann", "bob")], ignore_index=True)
     original["user"] = original["user"].astype("category")
