@@ -559,12 +559,8 @@ def nearest_rate(
         if scenario == "1" or (scenario == "2.1" and protection.neighbours is not None):
             raise ValueError("the likelihood needs true profiles of the published period, and with N(b, n) of all POIs")
         known = leak.known.astype(np.int64)
-        d = negative_log_likelihood(
-            protection.mechanism(epsilon),
-            leak.published,
-            known,
-            protection.chi(known, samples.affinity) if scenario == "2.2" else np.ones(known.shape, bool),
-        )
+        chi = protection.chi(known, samples.affinity) if scenario == "2.2" else np.ones(known.shape, bool)
+        d = negative_log_likelihood(protection.mechanism(epsilon), leak.published, known, chi)
     true_distance = np.diagonal(d, axis1=1, axis2=2)
     return ((d <= true_distance[..., None] + TIE_TOLERANCE).sum(axis=-1) == 1).mean(axis=-1)
 

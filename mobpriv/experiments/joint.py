@@ -1,9 +1,8 @@
 """Run the experiments of §9: the area, the users and their priors, scenarios 1, 2 and 3 (§9.1) and the prior study (§9.2).
 
-A scenario takes the :class:`mobpriv.channels.area.Area` of one user and the thresholds, ε in 1/m and d_m in m. The area has her prior π,
-the distances between the cells' centres in metres and the paper's cost. A scenario returns one row, a plain dict, per solved channel;
-:func:`for_each_user` runs it for all users. The functions :func:`readable`, :func:`per_km` and :func:`cost_and_privacy` convert metres and 1/m to
-the kilometres of the pages.
+A scenario takes one user's :class:`mobpriv.channels.area.Area` and the thresholds, ε in 1/m and d_m in m. It returns one row, a
+plain dict, per solved channel; :func:`for_each_user` runs it for all users. :func:`readable`, :func:`per_km` and
+:func:`cost_and_privacy` convert to the kilometres of the pages.
 
 (22) has many optimal channels, with different distortion privacy AP. The paper sets d_m to "the" AP of p_ε without a rule; here
 p_ε is the optimal channel of largest AP.

@@ -174,11 +174,10 @@ def by_size(true, predicted, where, rng: np.random.Generator, draws: int = 200, 
         distance, left_out = float(_total_variation(matrix, others)), int(matrix[others.sum(axis=1) == 0].sum())
         expected = p = np.nan
         if not np.isnan(distance):
-            pair = (
-                _redistributed(matrix, others, child, draws)
-                if of_group is None
-                else _groups_redistributed(*of_group, i, child, draws)
-            )
+            if of_group is None:
+                pair = _redistributed(matrix, others, child, draws)
+            else:
+                pair = _groups_redistributed(*of_group, i, child, draws)
             drawn = _total_variation(*pair)
             drawn = drawn[~np.isnan(drawn)]  # NaN: groups that share no class with the others
             expected, p = float(drawn.mean()), float((drawn >= distance - 1e-12).mean())

@@ -69,11 +69,8 @@ CALLERS = "Cabspotting with simulated calls and Tuscany's boundaries with synthe
         ({}, dict.fromkeys(("boundaries", "callers"), AGREES), [f"holds on {CALLERS}"]),
         ({}, {ACROSS: AGREES}, ["reproduced across data sets"]),
         ({}, {NO_DATA: AGREES}, ["reproduced on the worked example"]),
-        (
-            {"relation": "cabspotting.rate < city.rate"},
-            {ACROSS: AGREES},
-            ["holds across data sets"],
-        ),  # the city is not the paper's
+        # the city is not the paper's
+        ({"relation": "cabspotting.rate < city.rate"}, {ACROSS: AGREES}, ["holds across data sets"]),
         ({"kind": "theorem"}, {NO_DATA: AGREES}, ["correct"]),
         ({"kind": "theorem"}, {NO_DATA: DISAGREES}, ["incorrect"]),
         ({"paper": "joint"}, {"cabspotting": AGREES}, ["holds on Cabspotting"]),  # a paper's own data are named in the registry
