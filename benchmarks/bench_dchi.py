@@ -13,7 +13,7 @@ from scipy.spatial.distance import cdist
 
 from mobpriv.attacks.visits.most_visited import most_visited, poi_guess, relative_delta
 from mobpriv.attacks.visits.reidentification import guesses, reidentification_rate
-from mobpriv.experiments import dchi
+from mobpriv.experiments import dchi, dchi_attacks
 from mobpriv.experiments.dchi import draw, sample_setting
 from mobpriv.mechanisms.visits import LaplaceCounts, RandomisedResponse
 from mobpriv.metrics.visits_audits import count_telling
@@ -106,7 +106,8 @@ def likelihoods(samples):
 
 
 def taus(samples):
-    return dchi.without_inconsistencies(samples, dchi.BOOLEANS, 6.0, np.linspace(0, 0.3, 31))
+    leak = dchi_attacks.perturb_and_leak(samples, dchi.BOOLEANS, 6.0)
+    return dchi_attacks.grid(leak, samples.affinity, np.linspace(0, 0.3, 31), [8])
 
 
 of = partial(Case, make=crowd, few=few)
@@ -128,7 +129,7 @@ CASES = [
     ),
     of("200 draws: Figures 4 to 7", "mobpriv error, 11 ε", partial(figure, errors), 100_000, 28),
     of("200 draws: Figures 8 and 10", "mobpriv surface, 11 ε, 60 δ, 20 M", partial(figure, surfaces), 100_000, 28),
-    of("200 draws: Figure 13", "mobpriv without_inconsistencies, 31 τ", partial(figure, taus), 100_000, 28),
+    of("200 draws: Figure 13", "mobpriv grid, 31 τ", partial(figure, taus), 100_000, 28),
     of("200 draws: Figure 14", "mobpriv epsilon_error, 3 estimators, 11 ε", partial(figure, estimates), 100_000, 28),
     of("200 draws: table of §VI-E", "mobpriv most_visited_rate", partial(figure, whole_table), 100_000, 28),
     of("200 draws: likelihood", "mobpriv nearest_rate, 11 ε", partial(figure, likelihoods), 100_000, 28),

@@ -1,5 +1,6 @@
 """Fixtures shared by the tests."""
 
+import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -34,6 +35,11 @@ NOTHING_CAN_BE = [
     -np.inf,
     b"1",
 ]  # no parameter of a mechanism
+
+
+def published(notebook: str, run: str = "cabspotting") -> dict:
+    """The book's results of a notebook on real data."""
+    return json.loads((ROOT / "book" / "results" / run / f"{notebook}.json").read_text("utf-8"))["results"]
 
 
 def _folder(name: str) -> Path:

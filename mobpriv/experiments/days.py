@@ -204,18 +204,8 @@ def simulated_calls(
             [("calls drawn where the user has no record within ten minutes", simulated.left_out, simulated.silent)],
             columns=["rule", "records", "users"],
         )
-        call_sets.append(
-            CallSet(
-                simulated.calls,
-                simulated.cells,
-                left_out,
-                data.name,
-                data.sha256,
-                data.synthetic,
-                data.source,
-                call_description,
-            )
-        )
+        source = data.name, data.sha256, data.synthetic, data.source
+        call_sets.append(CallSet(simulated.calls, simulated.cells, left_out, *source, call_description))
     return call_sets
 
 

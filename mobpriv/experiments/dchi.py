@@ -13,7 +13,6 @@ import pandas as pd
 from mobpriv import datasets
 from mobpriv.attacks.visits import denoising
 from mobpriv.attacks.visits.distances import l1
-from mobpriv.attacks.visits.inconsistencies import consistent
 from mobpriv.attacks.visits.likelihood import negative_log_likelihood
 from mobpriv.attacks.visits.most_visited import most_visited, noisy_argmax, poi_guess, random_pick_probability, relative_delta
 from mobpriv.attacks.visits.reidentification import check_ranking_size, guesses, reidentification_rate
@@ -421,12 +420,8 @@ def error(samples: Samples, protection: Protection, epsilons: Sequence[float], c
     for epsilon in epsilons:
         mechanism = protection.mechanism(epsilon)
         perturbed = mechanism.noisy(true, chi, samples.u)
-        errors.append(
-            mean_error(
-                statistic(true),
-                corrected_visitors(perturbed, mechanism.flip, chi.sum(axis=-2)) if corrected else statistic(perturbed),
-            )
-        )
+        estimate = corrected_visitors(perturbed, mechanism.flip, chi.sum(axis=-2)) if corrected else statistic(perturbed)
+        errors.append(mean_error(statistic(true), estimate))
     return np.stack(errors, axis=-1)
 
 
@@ -442,26 +437,6 @@ def surface(
     """Figures 8 to 12: return the re-identification rate r(δ, M, n) of Algorithm 11, (draws, δ, M)."""
     leak = leaked(samples, protection, perturbed_profiles(samples, protection, epsilon, scenario), scenario, amount)
     return reidentification_rate(guesses(leak.published, leak.known, deltas), max_candidates)
-
-
-def without_inconsistencies(
-    samples: Samples,
-    protection: Protection,
-    epsilon: float,
-    taus: Sequence[float],
-    number: int = 8,  # N
-    delta: float = 2.0,
-    max_candidates: int = 2,  # M
-    scenario: str = "2.2",
-) -> np.ndarray:
-    """Figure 13: return r̄(δ, M, n, τ, N) of Algorithms 12 and 11, (draws, τ); τ = 0 discards nothing: Algorithm 11 alone."""
-    perturbed = perturbed_profiles(samples, protection, epsilon, scenario)
-    rates = []
-    for tau in taus:
-        kept = consistent(perturbed, samples.affinity, [tau], [number])[0, 0]
-        leak = leaked(samples, protection, kept, scenario)
-        rates.append(reidentification_rate(guesses(leak.published, leak.known, [delta]), [max_candidates])[..., 0, 0])
-    return np.stack(rates, axis=-1)
 
 
 def estimated_epsilon(
@@ -584,12 +559,8 @@ def nearest_rate(
         if scenario == "1" or (scenario == "2.1" and protection.neighbours is not None):
             raise ValueError("the likelihood needs true profiles of the published period, and with N(b, n) of all POIs")
         known = leak.known.astype(np.int64)
-        d = negative_log_likelihood(
-            protection.mechanism(epsilon),
-            leak.published,
-            known,
-            protection.chi(known, samples.affinity) if scenario == "2.2" else np.ones(known.shape, bool),
-        )
+        chi = protection.chi(known, samples.affinity) if scenario == "2.2" else np.ones(known.shape, bool)
+        d = negative_log_likelihood(protection.mechanism(epsilon), leak.published, known, chi)
     true_distance = np.diagonal(d, axis1=1, axis2=2)
     return ((d <= true_distance[..., None] + TIE_TOLERANCE).sum(axis=-1) == 1).mean(axis=-1)
 

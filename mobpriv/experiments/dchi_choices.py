@@ -198,26 +198,14 @@ def crowds(
         whole("sizes", n, 2, max_size, f"must be whole numbers in 2 … {max_size}, the number of users")
     for d, child in enumerate(rng.spawn(draws)):
         layout_counts = counts[d % len(counts)]
-        order, u, pois = (
-            child.permutation(len(layout_counts)),
-            child.random(layout_counts.shape),
-            child.permutation(layout_counts.shape[1]),
-        )
+        users, m = layout_counts.shape
+        order, u, pois = child.permutation(users), child.random((users, m)), child.permutation(m)
         yield {n: _crowd(layout_counts[order[:n]], u[:n], order[:n], pois) for n in sizes}
 
 
 def _crowd(counts, u, users, pois) -> Samples:
-    sample_counts, n = counts[None], len(counts)
-    return Samples(
-        sample_counts,
-        np.zeros_like(sample_counts),
-        affinity(sample_counts > 0),
-        u[None],
-        users[None],
-        np.arange(n)[None],
-        pois[None],
-        np.zeros(1, int),
-    )
+    first, orders = counts[None], (np.arange(len(counts))[None], pois[None])
+    return Samples(first, np.zeros_like(first), affinity(first > 0), u[None], users[None], *orders, np.zeros(1, int))
 
 
 def attack_perturbed(
@@ -275,18 +263,13 @@ _BISECTION_STEPS = 14
 
 def relative_error(samples: Samples, protection: Protection) -> Callable[[float], float]:
     """Return the function ε -> mean error of §VI-B as a share of the average of f_1 or f_2, averaged over the samples."""
-    chi, true, average = (
-        protection.chi(samples.day, samples.affinity),
-        protection.true_profiles(samples.day),
-        level(samples, protection),
-    )
+    chi, true = protection.chi(samples.day, samples.affinity), protection.true_profiles(samples.day)
     statistic = visits_per_poi if protection.counts else visitors_per_poi
-    true_statistic = statistic(true)
+    true_statistic, average = statistic(true), level(samples, protection)
 
     def error(epsilon: float) -> float:
-        return float(
-            (mean_error(true_statistic, statistic(protection.mechanism(epsilon).noisy(true, chi, samples.u))) / average).mean()
-        )
+        perturbed = protection.mechanism(epsilon).noisy(true, chi, samples.u)
+        return float((mean_error(true_statistic, statistic(perturbed)) / average).mean())
 
     return error
 
@@ -366,11 +349,9 @@ def unbiased_counts(perturbed: np.ndarray, epsilon) -> np.ndarray:
     a, r = (np.reshape(part, (-1, 1)) for part in unbiased_coefficients(epsilon))
     k = np.arange(perturbed.max(initial=0) + 1)
     table = k + a * r**k  # most counts are small: a table is short
-    return (
-        table[0][perturbed]
-        if len(table) == 1
-        else np.stack([estimates[sample] for estimates, sample in zip(table, perturbed, strict=True)])
-    )
+    if len(table) == 1:
+        return table[0][perturbed]
+    return np.stack([estimates[sample] for estimates, sample in zip(table, perturbed, strict=True)])
 
 
 def corrected_visits(perturbed: np.ndarray, epsilon, holding: np.ndarray) -> np.ndarray:
@@ -392,16 +373,8 @@ def error_share(
     * ``as visited``: assumes that χ is the visited POIs, Σ_i b̃_ij/(1 − p), and needs no knowledge of χ.
     """
     one_of("way", way, _WAYS)
-    if (
-        protection.counts
-        and way != "plain"
-        and (
-            way == "as visited"
-            or protection.law != "laplace"
-            or protection.rounding != "nearest"
-            or protection.scale != "calibrated"
-        )
-    ):
+    invertible = (protection.law, protection.rounding, protection.scale) == ("laplace", "nearest", "calibrated")
+    if protection.counts and way != "plain" and (way == "as visited" or not invertible):
         raise ValueError("counts are corrected for calibrated Laplace noise, rounded to the nearest, and not as visited")
     true, chi = protection.true_profiles(samples.day), protection.chi(samples.day, samples.affinity)
     n = true.shape[-2]

@@ -1,9 +1,8 @@
 """Run the experiments of §9: the area, the users and their priors, scenarios 1, 2 and 3 (§9.1) and the prior study (§9.2).
 
-A scenario takes the :class:`mobpriv.channels.area.Area` of one user and the thresholds, ε in 1/m and d_m in m. The area has her prior π,
-the distances between the cells' centres in metres and the paper's cost. A scenario returns one row, a plain dict, per solved channel;
-:func:`for_each_user` runs it for all users. The functions :func:`readable`, :func:`per_km` and :func:`cost_and_privacy` convert metres and 1/m to
-the kilometres of the pages.
+A scenario takes one user's :class:`mobpriv.channels.area.Area` and the thresholds, ε in 1/m and d_m in m. It returns one row, a
+plain dict, per solved channel; :func:`for_each_user` runs it for all users. :func:`readable`, :func:`per_km` and
+:func:`cost_and_privacy` convert to the kilometres of the pages.
 
 (22) has many optimal channels, with different distortion privacy AP. The paper sets d_m to "the" AP of p_ε without a rule; here
 p_ε is the optimal channel of largest AP.
@@ -23,6 +22,7 @@ from tqdm import tqdm
 
 from mobpriv.base import processes
 from mobpriv.base.numbers import counted, shown
+from mobpriv.base.ranges import positive, whole
 from mobpriv.channels import checks
 from mobpriv.channels.area import Area
 from mobpriv.channels.guarantees import effective_epsilon
@@ -222,8 +222,7 @@ def check_costs(setting: Setting) -> None:
 
 def check_step(step: float, d_max: float) -> None:
     """Refuse a step of d_m (m) that is not positive, or so small that scenario 3 up to ``d_max`` (m) would not end."""
-    if not 0 < step < np.inf:
-        raise ValueError(f"step must be positive, in m (got {step})")
+    positive("step", step, "m")
     if d_max / step >= _MAX_THRESHOLDS + 1:
         raise ValueError(
             f"a step of {step:g} m makes {d_max / step:,.0f} values of d_m up to d_max = {d_max:,.0f} m, each a linear program "
@@ -250,10 +249,9 @@ def _users_inside(traces: Traces, grid: AreaGrid, begins: str) -> int:
 def _check_area(width_km: float, height_km: float, columns: int, rows: int, users: int) -> None:
     """Refuse an area for which no optimal channel can be computed, see `checks.affordable`."""
     for name, km in (("width_km", width_km), ("height_km", height_km)):
-        if not 0 < km < np.inf:
-            raise ValueError(f"{name} must be positive, in km (got {km})")
+        positive(name, km, "km")
     for name, number in (("columns", columns), ("rows", rows), ("users", users)):
-        _check_whole(name, number)
+        whole(name, number, 1)
     checks.affordable(columns * rows)
 
 
@@ -270,11 +268,6 @@ def _number_of_users(names, users: int, begins: str, leave_out: str, max_users: 
         condition += " and that is not left out" if leave_out else ""
         raise ValueError(f"users must be at most {matching}, the number of users of the data set{condition} (got {users})")
     return min(users, matching)
-
-
-def _check_whole(name: str, number) -> None:
-    if not (isinstance(number, int | np.integer) and number >= 1):
-        raise ValueError(f"{name} must be a whole number, at least 1 (got {number!r})")
 
 
 def _check_each(name: str, values, rule: str, holds: Callable[[np.ndarray], np.ndarray]) -> None:
@@ -526,10 +519,9 @@ def for_each_user(
     """Run ``scenario(Area(prior, distances), *arguments)`` for every prior; return all rows, each with its ``user`` from 1 on.
 
     ``keep(name, compute)`` stores the rows of one user, for example with :func:`mobpriv.book.step`, so that an interrupted run
-    continues. The numbers do not depend on the number of
-    processes, ``workers``: every user is computed with one thread.
+    continues. The numbers do not depend on the number of processes, ``workers``: every user is computed with one thread.
     """
-    _check_whole("workers", workers)
+    whole("workers", workers, 1)
     areas = [Area(prior, distances) for prior in checks.prior(np.array(list(priors), float), several=True)]
     names = [f"{scenario.__name__}-{user}" for user in range(1, 1 + len(areas))]
     if workers == 1:

@@ -134,16 +134,8 @@ def prepare(
         )
         + too_few
     )
-    return Setting(
-        data,
-        window,
-        profiles,
-        values(profiles["key"].to_numpy(), weeks),
-        profiles["municipality"].astype(str).to_numpy(),
-        left_out,
-        selection,
-        truth,
-    )
+    town, shares = profiles["municipality"].astype(str).to_numpy(), values(profiles["key"].to_numpy(), weeks)
+    return Setting(data, window, profiles, shares, town, left_out, selection, truth)
 
 
 def _calls_of(data: CallSet, window: Window, municipalities: pd.Index, rule: str) -> pd.DataFrame:
@@ -305,18 +297,10 @@ def dominance(point: PlanePoint, others: Mapping[str, PlanePoint]) -> Dominance:
     """
     sure = 0
     for other in others.values():
-        risk = _sign(
-            point.risk,
-            other.risk,
-            point.risk_by_repetition - other.risk_by_repetition,
-            (point.risk_clusters, other.risk_clusters),
-        )
-        utility = _sign(
-            other.utility,
-            point.utility,
-            other.utility_by_repetition - point.utility_by_repetition,
-            (point.utility_clusters, other.utility_clusters),
-        )
+        less_risk = point.risk_by_repetition - other.risk_by_repetition
+        risk = _sign(point.risk, other.risk, less_risk, (point.risk_clusters, other.risk_clusters))
+        more_utility = other.utility_by_repetition - point.utility_by_repetition
+        utility = _sign(other.utility, point.utility, more_utility, (point.utility_clusters, other.utility_clusters))
         if risk == utility == 1:
             return Dominance.YES
         sure += -1 in (risk, utility)

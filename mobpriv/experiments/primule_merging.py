@@ -189,12 +189,8 @@ def first_round_ties(integers: np.ndarray, sizes: np.ndarray, k: int) -> Tied:
         distance = ((x - x[g]) ** 2).sum(axis=1)
         distance[g] = np.iinfo(np.int64).max
         nearest_sizes = sizes[distance == distance.min()] if len(x) > 1 else sizes[:0]
-        ties.append(
-            [
-                len(nearest_sizes) > 1,
-                *((nearest_sizes == size).sum() > 1 for size in (nearest_sizes.max(initial=0), nearest_sizes.min(initial=k))),
-            ]
-        )
+        ends = nearest_sizes.max(initial=0), nearest_sizes.min(initial=k)
+        ties.append([len(nearest_sizes) > 1, *((nearest_sizes == size).sum() > 1 for size in ends)])
     return Tied(*np.array(ties, bool).reshape(-1, 3).T)
 
 

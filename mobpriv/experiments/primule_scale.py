@@ -3,16 +3,9 @@
 Source: Pratesi, Gabrielli, Cintia, Monreale and Giannotti, *PRIMULE: Privacy Risk Mitigation for User Profiles*, §7.
 """
 
-import hashlib
-import os
-import sys
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from operator import attrgetter
-from pathlib import Path
 from typing import NamedTuple
-from zipfile import BadZipFile
 
 import numpy as np
 import pandas as pd
@@ -31,7 +24,6 @@ from mobpriv.metrics.information_loss import mse, one_group, similarity
 # To save memory, a profile stays its key instead of 24 numbers. Its published values are the mean of its group on h and its own
 # values elsewhere.
 _TENTHS = 10  # of a share of five days, or of two
-_VERSION = 1  # of stored results: raise it if Algorithm 1 or MunicipalityResult changes, so that old files are not reused
 MUNICIPALITY_COLUMNS = ["municipality", "profiles", "distinct", "groups", "rounds", "anonymous", "mse", "bound"]
 
 
@@ -68,34 +60,24 @@ def over_municipalities(
     distance: str | Callable = "euclidean",
     unsafe: str = "below k",
     workers: int = 1,  # threads, one municipality each; compiled code releases the lock
-    keep: Callable[[str, Callable], MunicipalityResult] | None = None,
 ) -> AllMunicipalities:
     """Run PRIMULE in each municipality, the largest first; the result depends neither on ``workers`` nor on the order of rows.
 
-    Municipalities with fewer than k profiles stay unchanged, ``anonymous`` False. ``keep(name, compute)`` stores the result of
-    one municipality, for example with :func:`stored_in`, so that an interrupted run continues. A ``distance`` of your own must
-    be a function of a module, because its name identifies stored results. Empty the folder if you change the function.
+    Municipalities with fewer than k profiles stay unchanged, ``anonymous`` False.
     """
     whole("workers", workers, 1)
     mechanism = Primule(k, h, distance, unsafe)
     town, names = _towns(profiles)
     places = cell_numbers(mechanism.h)
-    words = _words(mechanism) if keep else ""
     keys = profiles["key"].to_numpy()
     rows = rows_by_group(town, len(keys))
-
-    def result_of(i: int) -> MunicipalityResult:
-        town_keys = keys[rows[i]]
-        return (
-            keep(_name(town_keys, words), lambda: _of_municipality(town_keys, mechanism))
-            if keep
-            else _of_municipality(town_keys, mechanism)
-        )
 
     largest_first = sorted(range(len(names)), key=lambda i: -len(rows[i]))
     results = [None] * len(names)
     with tqdm(total=len(keys), desc=f"k = {k}", unit="profile", disable=None) as bar:
-        for i, result in zip(largest_first, _in_order(result_of, largest_first, workers), strict=True):
+        for i, result in zip(
+            largest_first, _in_order(lambda i: _of_municipality(keys[rows[i]], mechanism), largest_first, workers), strict=True
+        ):
             results[i] = result
             bar.update(len(rows[i]))
     return _combined(results, rows, keys, names, places)
@@ -139,68 +121,6 @@ def published_values(profiles: Icps, result: AllMunicipalities, rows=slice(None)
     return protected
 
 
-def stored_in(folder) -> Callable[[str, Callable], MunicipalityResult]:
-    """Store the result of each municipality as a file in ``folder``, and read it if it exists.
-
-    The name depends on a version, the profiles and the parameters. A file is written under another name and renamed, so that
-    none is incomplete; an unreadable file is computed again.
-    """
-    folder = Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
-
-    def keep(name: str, compute: Callable) -> MunicipalityResult:
-        file = folder / f"{name}.npz"
-        if file.exists():
-            try:
-                with file.open("rb") as opened, np.load(opened) as archive:
-                    return MunicipalityResult(
-                        *(archive[name] if archive[name].ndim else archive[name].item() for name in MunicipalityResult._fields)
-                    )
-            except (BadZipFile, KeyError, ValueError, EOFError, OSError):
-                file.unlink()
-        result = compute()
-        _write(file, result)
-        return result
-
-    return keep
-
-
-def _write(file: Path, result: MunicipalityResult) -> None:
-    handle, temporary = tempfile.mkstemp(dir=file.parent, suffix=".part")
-    try:
-        with os.fdopen(handle, "wb") as out:
-            np.savez(out, **result._asdict())
-        os.replace(temporary, file)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
-
-
-def _words(mechanism: Primule) -> str:
-    """Describe the parameters; a function is identified by its name, so it must have one."""
-    distance = mechanism.distance
-    if not isinstance(distance, str):
-        module, name = getattr(distance, "__module__", None), getattr(distance, "__qualname__", "")
-        try:
-            named = module != "__main__" and attrgetter(name)(sys.modules[module]) is distance
-        except (LookupError, AttributeError, TypeError):
-            named = False
-        if not named:
-            raise ValueError(
-                f"distance must be a function of a module if results are stored, because its name identifies the files (got {distance!r}): "
-                "define it in a module, or store no results"
-            )
-        distance = f"{module}.{name}"
-    return f"{_VERSION} {mechanism.k} {mechanism.h} {distance} {mechanism.unsafe}"
-
-
-def _name(keys, words: str) -> str:
-    """Return the file name: a digest of the profiles and all parameters."""
-    digest = hashlib.sha256(words.encode())
-    digest.update(np.ascontiguousarray(keys))
-    return digest.hexdigest()[:24]
-
-
 def _tenths(keys) -> np.ndarray:
     return day_counts(keys).astype(np.int64) * (_TENTHS // DAYS)
 
@@ -228,18 +148,8 @@ def _combined(results: list[MunicipalityResult], rows: list[np.ndarray], keys, n
     for name, town_rows, result in zip(names, rows, results, strict=True):
         group[town_rows] = result.group + start
         start += len(result.members)
-        lines.append(
-            (
-                name,
-                len(town_rows),
-                result.distinct,
-                len(result.members),
-                result.rounds,
-                result.anonymous,
-                result.mse,
-                result.bound,
-            )
-        )
+        counts = len(town_rows), result.distinct, len(result.members), result.rounds
+        lines.append((name, *counts, result.anonymous, result.mse, result.bound))
     totals, members = (np.concatenate([getattr(result, part) for result in results]) for part in ("totals", "members"))
     return AllMunicipalities(group, totals, members, pd.DataFrame(lines, columns=MUNICIPALITY_COLUMNS), h)
 

@@ -127,21 +127,6 @@ def control(sociometer: Sociometer, values, rng: np.random.Generator, seeds: int
     return Control(spread(same), spread([kappa(t) for t in tables]), pd.DataFrame(rows), labels, sizes)
 
 
-def _measures(tables: np.ndarray, noise: Control, of: np.ndarray):
-    n = tables[0].sum()
-    hits = np.diagonal(tables, axis1=1, axis2=2)
-    merged = hits.sum(axis=1) + tables[:, 3, 4] + tables[:, 4, 3]
-    yield "right", "", spread(hits.sum(axis=1) / n)
-    yield "right, together", "", spread(merged / n)
-    yield "seeds", "", noise.agreement
-    both = tables.sum(axis=1) + tables.sum(axis=2)
-    for i, category in enumerate(CATEGORIES):
-        defined = both[:, i] > 0
-        none = Estimate(np.nan, np.nan, np.nan, 0)
-        yield "f_score", category, spread(2 * hits[defined, i] / both[defined, i]) if defined.any() else none
-        yield "share", category, spread((of == i).mean(axis=1))
-
-
 def ceiling(role, group) -> float:
     """Return the largest accuracy that *any* labels of the groups can have: each group gets its most frequent role.
 
@@ -189,11 +174,10 @@ def by_size(true, predicted, where, rng: np.random.Generator, draws: int = 200, 
         distance, left_out = float(_total_variation(matrix, others)), int(matrix[others.sum(axis=1) == 0].sum())
         expected = p = np.nan
         if not np.isnan(distance):
-            pair = (
-                _redistributed(matrix, others, child, draws)
-                if of_group is None
-                else _groups_redistributed(*of_group, i, child, draws)
-            )
+            if of_group is None:
+                pair = _redistributed(matrix, others, child, draws)
+            else:
+                pair = _groups_redistributed(*of_group, i, child, draws)
             drawn = _total_variation(*pair)
             drawn = drawn[~np.isnan(drawn)]  # NaN: groups that share no class with the others
             expected, p = float(drawn.mean()), float((drawn >= distance - 1e-12).mean())

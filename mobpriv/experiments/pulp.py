@@ -302,13 +302,8 @@ def model_quartiles(fits: pd.DataFrame, sweeps: Sequence[Sweep] = SWEEPS, least:
             levels = a * np.arctan(b * (np.log(sweep.values) - c)) + d
             for value, user_levels in zip(sweep.values, levels.T, strict=True) if len(metric_fits) >= least else ():
                 name = f"path.{sweep.name}.{metric}.{float(f'{value:.3g}')}"
-                results |= dict(
-                    zip(
-                        (f"{name}.{q}" for q in (25, 50, 75)),
-                        averaged_percentiles(user_levels, (25, 50, 75), least),
-                        strict=True,
-                    )
-                )
+                quartiles = averaged_percentiles(user_levels, (25, 50, 75), least)
+                results |= {f"{name}.{q}": x for q, x in zip((25, 50, 75), quartiles, strict=True)}
     return results
 
 
@@ -396,9 +391,6 @@ def search_ratio(
             middle = (low + high) / 2
             value = difference(middle)
             same_sign = left * value > 0
-            low, high, left = (
-                np.where(same_sign, middle, low),
-                np.where(same_sign, high, middle),
-                np.where(same_sign, value, left),
-            )
+            low, high = np.where(same_sign, middle, low), np.where(same_sign, high, middle)
+            left = np.where(same_sign, value, left)
     return settings.assign(value=np.exp((low + high) / 2), nearest=nearest)

@@ -173,11 +173,8 @@ def personal_margin(law: Law, chosen: pd.DataFrame, errors: pd.DataFrame, times:
     """
     margins = {}
     for user, mechanism in chosen[["user", "mechanism"]].itertuples(index=False):
-        spreads = (
-            [0.0]
-            if mechanism == NO_MECHANISM
-            else [float(errors.loc[user, (mechanism, metric)]) for metric in _thresholds(law)]
-        )
+        metrics = () if mechanism == NO_MECHANISM else _thresholds(law)
+        spreads = [float(errors.loc[user, (mechanism, metric)]) for metric in metrics]
         margins[user] = times * max((spread for spread in spreads if np.isfinite(spread)), default=0.0)
     return margins
 

@@ -231,12 +231,7 @@ FAMILIES: dict[str, dict[float, Metrics]] = {
     "distance": {percent: Metrics(near=2.0 * percent) for percent in (25, 50, 100, 250)},
     "cells": {level: Metrics(level=level) for level in (11, 13, 15, 17, 19)},
 }
-FAMILY_METRIC = {
-    "duration": "privacy",
-    "diameter": "privacy",
-    "distance": "privacy",
-    "cells": "utility",
-}  # the metric that a family changes
+FAMILY_METRIC = dict.fromkeys(FAMILIES, "privacy") | {"cells": "utility"}  # the metric that a family changes
 
 
 def metrics_name(family: str, value: float) -> str:
@@ -303,16 +298,12 @@ def error_variances(
             if not count or not outside.any():
                 continue
             rises = metric == sweep.rises
-            few = count < COEFFICIENTS
-            model = (underdetermined if few else _fit)(x[inside], y[inside], sweep.standard, rises)
+            points = x[inside], y[inside], sweep.standard, rises
+            model = underdetermined(*points) if count < COEFFICIENTS else fit(*points).model
             error = model.a * np.arctan(model.b * (np.log(x) - model.c)) + model.d - y
             variances = {"fitted": float(np.mean(error[inside] ** 2)), "between": float(np.mean(error[outside] ** 2))}
             rows.append({"user": user, "mechanism": sweep.name, "values": count, **variances})
     return pd.DataFrame(rows, columns=["user", "mechanism", "values", "fitted", "between"])
-
-
-def _fit(values, levels, standard: float, rises: bool) -> Arctan:
-    return fit(values, levels, standard, rises).model
 
 
 def underdetermined(values: Sequence[float], levels: Sequence[float], standard: float, rises: bool) -> Arctan:

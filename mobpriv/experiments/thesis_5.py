@@ -71,10 +71,8 @@ def prepare(
     max_users: int = 0,
 ) -> SubTraceSetting:
     """Choose the days (see :func:`mobpriv.experiments.days.choose`), the most active users, their past and sub-traces."""
-    seconds, border = (
-        LENGTHS[one_of("length", length, LENGTHS)],
-        {"text": "ceiling", "program": "program"}[check_variant(variant)],
-    )
+    seconds = LENGTHS[one_of("length", length, LENGTHS)]
+    border = {"text": "ceiling", "program": "program"}[check_variant(variant)]
     chosen = choose(dataset, start, days, leave_out, max_users)
     traces = most_active_users(chosen.traces, active) if whole("active", active, 0) else chosen.traces
     known, (secret, owner) = split_in_time(traces, seconds, 0.8, border)

@@ -26,7 +26,7 @@ from mobpriv.mechanisms import Hybrid
 from mobpriv.mechanisms.hybrid import ProxyResult
 from mobpriv.metrics import area_coverage
 from mobpriv.traces.sub_traces import split_in_time
-from mobpriv.traces.table import Traces, as_traces
+from mobpriv.traces.table import Traces
 
 ATTACKS = ("ILL-Attack", "AP-Attack", "POI-Attack")
 MECHANISMS = ("Geo-I", "Promesse", "TriLateration", "HMC")
@@ -127,5 +127,4 @@ def of_chosen(table: pd.DataFrame, mechanism: pd.Series) -> pd.Series:
 def knowledge_in_two(setting: SubTraceSetting) -> tuple[Traces, Traces]:
     """Split KD into each user's earlier and later days, half each: for a proxy and an adversary with different knowledge."""
     earlier, later = split_in_time(setting.known, 86_400.0, 0.5)
-    later_traces = later.traces.assign(user=later.traces["user"].astype(str).map(later.owner))
-    return earlier, as_traces(later_traces)
+    return earlier, thesis_5.of_owners(later.traces, later.owner)

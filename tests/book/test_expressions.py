@@ -231,14 +231,11 @@ class TestThroughout:
             ("a < b", True),
             ("a < 2.0", None),  # only its upper end is not below
             ("a <= 2.0", True),
-            ("a - b < -0.6", None),  # 2.0 − 2.5
             ("change < 0", None),  # its interval holds 0
-            ("abs(change) < 0.2", None),
             ("q3 > 33", True),
             ("q3 > 34", None),
             ("plain == 2", True),
             ("half == 1", True),  # one end alone is no interval
-            ("max(a, b) == b", True),
         ],
     )
     def test_at_every_end(self, expression, holds):

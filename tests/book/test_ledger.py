@@ -97,18 +97,9 @@ def test_each_kind_of_verdict_says_what_it_rests_on():
         claim(id="T1.5", printed={"cabspotting": "<= 0.5"}, tolerance=None, why=""),
         claim(id="T1.6", printed={}, tolerance=None, why=""),
     ).split(":::::{div} claim")[1:]
-    for card, words in zip(
-        cards,
-        [
-            "holds for all values inside the 95\u00a0% intervals.",
-            "The printed number lies inside our interval",
-            "**Cabspotting**: A theorem.",
-            "",
-            "must satisfy the printed bound.",
-            "is shown, but not compared",
-        ],
-        strict=True,
-    ):
+    intervals, inside = "holds for all values inside the 95\u00a0% intervals.", "The printed number lies inside our interval"
+    others = "**Cabspotting**: A theorem.", "", "must satisfy the printed bound.", "is shown, but not compared"
+    for card, words in zip(cards, (intervals, inside, *others), strict=True):
         assert words in card
     assert "“change of AP-Attack's rate” is below 0\u00a0points." in cards[0]
     assert ["change of AP-Attack's rate", "−10.0\u00a0points −20.0 to −1.0\u00a0points"] in rows(cards[0])

@@ -69,11 +69,8 @@ CALLERS = "Cabspotting with simulated calls and Tuscany's boundaries with synthe
         ({}, dict.fromkeys(("boundaries", "callers"), AGREES), [f"holds on {CALLERS}"]),
         ({}, {ACROSS: AGREES}, ["reproduced across data sets"]),
         ({}, {NO_DATA: AGREES}, ["reproduced on the worked example"]),
-        (
-            {"relation": "cabspotting.rate < city.rate"},
-            {ACROSS: AGREES},
-            ["holds across data sets"],
-        ),  # the city is not the paper's
+        # the city is not the paper's
+        ({"relation": "cabspotting.rate < city.rate"}, {ACROSS: AGREES}, ["holds across data sets"]),
         ({"kind": "theorem"}, {NO_DATA: AGREES}, ["correct"]),
         ({"kind": "theorem"}, {NO_DATA: DISAGREES}, ["incorrect"]),
         ({"paper": "joint"}, {"cabspotting": AGREES}, ["holds on Cabspotting"]),  # a paper's own data are named in the registry
@@ -151,14 +148,8 @@ class TestFindings:
 
     def text_of(self, says: str, holds: str, results=None, kind=FINDING, quick_runs=(), **fields) -> str:
         """What is said of a finding."""
-        texts = finding_texts(
-            [Finding("nb", says, holds, **fields)],
-            results or {"city": loss()},
-            REGISTRY,
-            self.NAMES,
-            kind=kind,
-            quick_runs=quick_runs,
-        )
+        judged = [Finding("nb", says, holds, **fields)], results or {"city": loss()}
+        texts = finding_texts(*judged, REGISTRY, self.NAMES, kind=kind, quick_runs=quick_runs)
         return " ".join(texts.get("nb", [])).replace("\u00a0", " ")
 
     @pytest.mark.parametrize(

@@ -34,13 +34,6 @@ def test_settings_by_hand():
         dchi_choices.stricter(SETTING, 3)
 
 
-def test_everybodys_affinity():
-    result = dchi_choices.with_population_affinity(SAMPLES, SETTING).affinity
-    visited = SETTING.first + SETTING.second > 0
-    assert result[3, 2, 7] == pytest.approx((visited[:, 2] & visited[:, 7]).mean())
-    assert result.shape == SAMPLES.affinity.shape
-
-
 def in_layouts():
     """Two layouts: the days of SETTING, and the first of them in another placing, where the POIs are in another order."""
     turned = sample_setting(*(half.iloc[:, ::-1].set_axis(half.columns, axis=1) for half in (FIRST, SECOND)))

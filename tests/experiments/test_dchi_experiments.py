@@ -120,15 +120,6 @@ class TestFigures:
             expected = [[naive.algorithm_11(*sides, delta, max_candidates) for max_candidates in (1, 4)] for delta in (0, 3, 9)]
             np.testing.assert_allclose(result[3], expected)
 
-    def test_inconsistencies(self, protection):
-        result = dchi.without_inconsistencies(SAMPLES, protection, 2.0, [0, 0.05, 2.0], 8)
-        np.testing.assert_allclose(result[:, 0], dchi.surface(SAMPLES, protection, 2.0, [2], [2])[:, 0, 0])
-        perturbed = perturbed_profiles(SAMPLES, protection, 2.0)[3]
-        kept = np.array([naive.algorithm_12(row.tolist(), SAMPLES.affinity[3], 0.05, 8) for row in perturbed])
-        users = np.sort(SAMPLES.user_order[3, :50])
-        true = protection.true_profiles(SAMPLES.day)[3][users]
-        assert result[3, 1] == pytest.approx(naive.algorithm_11(kept[users].tolist(), true.tolist(), 2, 2))
-
     def test_estimates_of_epsilon(self, protection):
         for estimator in dchi.ESTIMATORS:
             for pooled, shape in ((False, (12, 2, 50)), (True, (12, 2))):

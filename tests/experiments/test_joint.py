@@ -5,6 +5,7 @@ import itertools
 import naive_channels as naive
 import numpy as np
 import pytest
+from pulp_making import StepStore
 from scipy.optimize import linprog
 
 from mobpriv.attacks.policies import reidentified
@@ -15,7 +16,6 @@ from mobpriv.channels import games, inference, nearby, optimal
 from mobpriv.channels.area import Area
 from mobpriv.channels.distances import euclidean, hamming
 from mobpriv.channels.inference import prior_error
-from mobpriv.channels.priors import better_informed, entropy
 from mobpriv.channels.rivals import planar_laplace
 from mobpriv.datasets import load
 from mobpriv.experiments import joint, thesis_3
@@ -172,20 +172,14 @@ def test_an_adversary_who_knows_the_prior_alone_finds_what_was_promised():
 
 
 def test_all_users_give_the_same_in_one_process_and_in_two_and_are_kept():
-    users, kept = [PRIOR, PRIOR[::-1]], {}
-
-    def keep(name, compute):
-        if name not in kept:
-            kept[name] = compute()
-        return kept[name]
-
+    users, kept = [PRIOR, PRIOR[::-1]], StepStore()
     alone = joint.for_each_user(joint.scenario_2, users, LINE, [0.8e-3], [0.5], workers=1)
-    both = joint.for_each_user(joint.scenario_2, users, LINE, [0.8e-3], [0.5], keep=keep, workers=2)
+    both = joint.for_each_user(joint.scenario_2, users, LINE, [0.8e-3], [0.5], keep=kept, workers=2)
     assert alone == both
     assert [row["user"] for row in alone] == [1, 1, 1, 2, 2, 2]
     assert set(kept) == {"scenario_2-1", "scenario_2-2"}
     kept["scenario_2-2"] = []
-    assert {row["user"] for row in joint.for_each_user(joint.scenario_2, users, LINE, [0.8e-3], [0.5], keep=keep)} == {1}
+    assert {row["user"] for row in joint.for_each_user(joint.scenario_2, users, LINE, [0.8e-3], [0.5], keep=kept)} == {1}
 
 
 # --------------------------------------------------------------------------------------------------------- the time it takes
@@ -255,16 +249,6 @@ def program(prior, d_m, epsilon=None):
     result = linprog(cost, rows, right, np.hstack([sums, np.zeros((n, n))]), np.ones(n), bounds=bounds)
     assert result.status == 0
     return result
-
-
-def test_the_adversary_of_e_j9_by_hand():
-    """Three cells in a line; the two likeliest are the ends, and w = 1."""
-    line, before = np.abs(np.subtract.outer(np.arange(3.0), np.arange(3.0))), np.array([0.40, 0.25, 0.35])
-    after = better_informed(before, 1.0, 2)
-    assert after == pytest.approx([8 / 15, 0, 7 / 15])
-    assert inference.prior_error(before, line) == pytest.approx(0.40 + 0.35)  # the middle cell
-    assert inference.prior_error(after, line) == pytest.approx(2 * 7 / 15)  # the left one; the middle errs by 1
-    assert entropy(after) < entropy(before)
 
 
 def test_what_the_joint_channel_costs_more_is_more_than_the_programs_say_of_either():
@@ -368,10 +352,3 @@ def test_both_sides_of_the_approximation_take_the_largest_ap():
     binding = joint.of_largest_ap(Area(PI, D, COST), 0.95 * D_MAX, EPSILON).certificate
     assert binding.distortion == pytest.approx(0.95 * D_MAX, rel=1e-7)
     assert binding.cost == pytest.approx(program(PI, 0.95 * D_MAX, EPSILON).fun, rel=1e-6)
-
-
-def test_the_worst_case_and_the_threshold_against_the_programs():
-    worst = optimal.differential(PI, COST, D, EPSILON, worst_case=True).certificate.cost
-    assert worst == pytest.approx(naive.optimum(PI, COST, naive.differential_pairs(D, EPSILON), worst_case=True), rel=1e-7)
-    within = optimal.within(PI, COST, D, EPSILON * 2000, 2000.0).certificate.cost
-    assert within == pytest.approx(naive.optimum(PI, COST, naive.within_pairs(D, EPSILON * 2000, 2000.0)), rel=1e-7)

@@ -5,14 +5,13 @@ import pandas as pd
 import pytest
 from call_making import called_days as crowd
 
-from mobpriv.base.estimates import Estimate, clustered_rate
+from mobpriv.base.estimates import Estimate
 from mobpriv.datasets import region_truth
 from mobpriv.experiments import primule_sociometer as ps
 from mobpriv.icp.archetypes import CATEGORIES, archetypes
 from mobpriv.icp.sociometer import PROGRAM, Sociometer, labelled
-from mobpriv.mechanisms.icp import NoisyProfiles, Primule
+from mobpriv.mechanisms.icp import NoisyProfiles
 from mobpriv.metrics.classification import confusion_estimates
-from mobpriv.metrics.information_loss import similarity
 
 EXACT = Sociometer(prototypes=10_000)  # more than there are profiles: nothing is left to chance
 HASTY = Sociometer(prototypes=10, restarts=1, iterations=2)
@@ -281,17 +280,3 @@ def test_what_has_the_same_name_has_the_same_draws_on_every_page():
     np.testing.assert_array_equal(again.random(5), drawn)
     for other in (ps.named_rng(2, "noise", "ε = 1"), ps.named_rng(1, "again", "ε = 1"), ps.named_rng(1, "noise", "ε = 10")):
         assert (other.random(5) != drawn).all()
-
-
-def test_of_what_groups_publish_intervals_over_users_are_too_narrow_and_those_over_groups_are_not():
-    """Who is in one group has one published profile, and other users make other groups: 40 draws of who they are, k = 25."""
-    rows = []
-    for seed in range(40):
-        values = crowd(500, seed)
-        protected = Primule(25).protect(pd.DataFrame(values), np.random.default_rng())  # it draws nothing
-        near = similarity(values, protected.values.to_numpy()) > 0.8
-        each = [clustered_rate(near, whose) for whose in (np.arange(500), np.asarray(protected.group))]
-        rows.append([each[0].value, *((of.high - of.low) / 2 / 1.96 for of in each)])
-    of_draws, (over_users, over_groups) = np.std(rows, axis=0, ddof=1)[0], np.mean(rows, axis=0)[1:]
-    assert over_users < 0.85 * of_draws  # three quarters of it; 40 draws know it to a ninth
-    assert over_groups > of_draws

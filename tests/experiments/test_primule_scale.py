@@ -1,19 +1,14 @@
-"""PRIMULE over all municipalities: the same numbers in any order, by any number of threads, and after an interruption."""
-
-import errno
-from functools import partial
+"""PRIMULE over all municipalities: the same numbers in any order, and by any number of threads."""
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from mobpriv.experiments import primule_scale
 from mobpriv.experiments.primule_scale import (
     MUNICIPALITY_COLUMNS,
     over_municipalities,
     published_values,
     scale_results,
-    stored_in,
 )
 from mobpriv.icp import profiles as icps
 from mobpriv.icp.archetypes import CATEGORIES
@@ -74,106 +69,6 @@ def test_serial_and_parallel_and_other_orders_are_the_same():
     np.testing.assert_array_equal(one.group[order], other.group)
     pd.testing.assert_frame_equal(one.municipalities, other.municipalities)
     np.testing.assert_array_equal(one.totals, other.totals)
-
-
-def test_the_largest_is_first():
-    seen = []
-
-    def keep(name, compute):
-        result = compute()
-        seen.append(len(result.group))
-        return result
-
-    over_municipalities(PROFILES, 5, keep=keep)
-    assert seen == sorted(TOWNS.values(), reverse=True)
-
-
-def test_an_interrupted_run_goes_on(tmp_path):
-    complete = over_municipalities(PROFILES, 5)
-    kept, computed = stored_in(tmp_path), []
-
-    def until(last):
-        def keep(name, compute):
-            def counted():
-                computed.append(name)
-                if len(computed) == last:
-                    raise KeyboardInterrupt
-                return compute()
-
-            return kept(name, counted)
-
-        return keep
-
-    with pytest.raises(KeyboardInterrupt):
-        over_municipalities(PROFILES, 5, keep=until(3))
-    assert len(list(tmp_path.iterdir())) == 2
-    equal(over_municipalities(PROFILES, 5, keep=until(None)), complete)
-    assert len(computed) == 3 + 3  # the third one again, and those after it
-    equal(over_municipalities(PROFILES, 5, keep=until(None)), complete)
-    assert len(computed) == 6
-    for other in ({"k": 6}, {"h": [1, 2]}, {"distance": "manhattan"}, {"unsafe": "printed"}):
-        computed.clear()
-        over_municipalities(PROFILES, **{"k": 5, **other}, keep=until(None))
-        assert len(computed) == 5
-
-
-def test_files_that_cannot_be_read_are_made_again(tmp_path):
-    complete = over_municipalities(PROFILES, 5, keep=stored_in(tmp_path))
-    files = sorted(tmp_path.iterdir())
-    files[0].write_bytes(files[0].read_bytes()[:200])
-    files[1].write_bytes(b"")
-    files[2].write_text("no archive")
-    equal(over_municipalities(PROFILES, 5, keep=stored_in(tmp_path)), complete)
-    assert [len(file.read_bytes()) > 300 for file in sorted(tmp_path.iterdir())] == [True] * 5
-
-
-def along(mean, means, power=1):
-    return (np.abs(means - mean) ** power).sum(axis=1)
-
-
-def test_only_functions_with_a_name_are_kept(tmp_path, monkeypatch):
-    """Two lambdas have one name: the second would get the groups of the first."""
-
-    def local(mean, means):
-        return along(mean, means)
-
-    class Own:
-        def __call__(self, mean, means):
-            return along(mean, means)
-
-        method = __call__
-
-    for nameless in (lambda mean, means: along(mean, means), local, partial(along, power=3), Own(), Own().method):
-        with pytest.raises(ValueError, match=r"^distance must be a function of a module if results are stored"):
-            over_municipalities(PROFILES, 5, distance=nameless, keep=stored_in(tmp_path))
-        equal(*(over_municipalities(PROFILES, 5, distance=nameless, workers=workers) for workers in (1, 2)))
-    assert list(tmp_path.iterdir()) == []
-    named = over_municipalities(PROFILES, 5, distance=along, keep=stored_in(tmp_path))
-    equal(named, over_municipalities(PROFILES, 5, distance="manhattan"))
-    assert len(list(tmp_path.iterdir())) == len(TOWNS)
-    monkeypatch.setattr(along, "__module__", "__main__")  # every notebook's functions are of this one
-    with pytest.raises(ValueError, match="a function of a module"):
-        over_municipalities(PROFILES, 5, distance=along, keep=stored_in(tmp_path))
-
-
-def test_another_version_takes_up_no_old_file(tmp_path, monkeypatch):
-    files = []
-    for version in (1, 2, 2):
-        monkeypatch.setattr(primule_scale, "_VERSION", version)
-        over_municipalities(PROFILES, 5, keep=stored_in(tmp_path))
-        files.append(len(list(tmp_path.iterdir())))
-    assert files == [5, 10, 10]
-
-
-def test_a_full_disk_leaves_nothing_behind(tmp_path, monkeypatch):
-    def full(file, **arrays):
-        file.write(b"a part")
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(primule_scale.np, "savez", full)
-    with pytest.raises(OSError, match="No space left"):
-        over_municipalities(PROFILES, 5, keep=stored_in(tmp_path))
-    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,8 @@ from mobpriv.attacks import ILLAttack
 from mobpriv.experiments import pulp_beyond as pb
 from mobpriv.experiments.days import days_spanned
 from mobpriv.experiments.pulp import NO_MECHANISM, P_THLD, PU_RATIO, PU_THLD, U_THLD, recommended
-from mobpriv.mechanisms import HMC, W4M, GeoI
-from mobpriv.pulp import BOTH, SWEEPS, Arctan, Candidate, Metrics, Objective, Sweep, achieved, models, profile
+from mobpriv.mechanisms import HMC, GeoI
+from mobpriv.pulp import BOTH, SWEEPS, Arctan, Candidate, Metrics, Objective, Sweep, achieved, models
 from mobpriv.traces.table import by_user, rows
 
 KNOWN = wanderers([300, 200, 250], seed=1)
@@ -40,28 +40,6 @@ def test_hmc_is_made_once_for_a_cell():
         for value in (300.0, 800.0):
             sweep.at(value).protect(trace_of(SECRET, "a"), np.random.default_rng(1))
     assert sorted(sweep.mechanism.by_cell) == [300.0, 800.0]
-
-
-def test_an_alteration_does_not_depend_on_who_else_is_protected():
-    """PULP's condition, as far as the other protected traces go."""
-    hmc = HMC(KNOWN)
-    together = hmc.alter(SECRET)
-    for i, user in enumerate(by_user(SECRET)[0]):
-        alone = hmc.alter(trace_of(SECRET, user))
-        a, b = together.shares[[i]], alone.shares[[0]]
-        assert together.cells[a.indices].tolist() == alone.cells[b.indices].tolist()
-        assert a.data.tolist() == b.data.tolist()
-    # what is known of the others does decide: with other known users the trace of a is altered otherwise
-    few, many = (
-        HMC(known).alter(trace_of(SECRET, "a")).users for known in (rows(KNOWN, (KNOWN["user"] != "c").to_numpy()), KNOWN)
-    )
-    assert not few.equals(many)
-
-
-def test_w4m_refuses_one_users_trace_and_says_why():
-    measured = profile(trace_of(SECRET, "a"), [Sweep(W4M(), "delta", (100.0, 600.0), rises="privacy")])
-    assert measured["reason"].str.contains("k must not exceed the number of users").all()
-    assert measured["privacy"].isna().all()
 
 
 def test_levels_together_are_those_of_each_alone():

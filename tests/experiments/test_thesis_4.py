@@ -1,13 +1,12 @@
 """Chapter 4: who is accused, one name a trace, HMC with another target, the origins of records; pages that measure the same agree."""
 
-import json
 from dataclasses import replace
 from itertools import permutations
 
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import ROOT
+from conftest import ROOT, published
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -66,15 +65,14 @@ def test_a_user_is_found_among_traces_of_another_kind():
 MECHANISMS = ("none", "Geo-I", "Promesse", "W4M", "HMC")
 
 
-@pytest.fixture(params=["cabspotting", "geolife"])
-def published(request):
-    return lambda notebook: json.loads((ROOT / "book" / "results" / request.param / f"{notebook}.json").read_text())["results"]
+on_both = pytest.mark.parametrize("run", ["cabspotting", "geolife"])
 
 
+@on_both
 @pytest.mark.parametrize("mechanism", MECHANISMS[1:])
-def test_the_ranges_of_the_protected_and_the_levels_of_all_tell_of_the_same_users(published, mechanism):
+def test_the_ranges_of_the_protected_and_the_levels_of_all_tell_of_the_same_users(run, mechanism):
     """Who is protected and within 200 m, counted once among the protected of a draw and once among all users."""
-    results = published("thesis_4_utility")
+    results = published("thesis_4_utility", run)
     within = sum(results[f"bin.SD.{range_}.{mechanism}"]["value"] for range_ in ("below 1 m", "1 to 10 m", "10 to 200 m"))
     level = sum(results[f"level.{text}.{mechanism}"]["value"] for text in ("AC and SD high", "SD high only"))
     of_a_draw, users = (results[f"{name}.{mechanism}"]["n"] for name in ("bin.SD.below 1 m", "level.both low"))
@@ -83,17 +81,19 @@ def test_the_ranges_of_the_protected_and_the_levels_of_all_tell_of_the_same_user
     assert within * of_a_draw == pytest.approx(level * users, abs=1)
 
 
+@on_both
 @pytest.mark.parametrize("mechanism", MECHANISMS)
-def test_attacks_on_recorded_traces_find_the_same_users_on_both_pages(published, mechanism):
-    informed, privacy = published("thesis_4_informed"), published("thesis_4_privacy")
+def test_attacks_on_recorded_traces_find_the_same_users_on_both_pages(run, mechanism):
+    informed, privacy = published("thesis_4_informed", run), published("thesis_4_privacy", run)
     for attack in ("AP-Attack", "POI-Attack", "PIT-Attack"):
         assert informed[f"trained.recorded.{attack}.{mechanism}"] == privacy[f"rate.{attack}.{mechanism}"]
     assert informed[f"safe.recorded.{mechanism}"] == privacy[f"successes.0.{mechanism}"]
 
 
-def test_who_smooths_his_half_finds_as_many_as_on_the_page_of_the_causes(published):
+@on_both
+def test_who_smooths_his_half_finds_as_many_as_on_the_page_of_the_causes(run):
     """Promesse draws no random numbers: two pages, one rate."""
-    informed, causes = published("thesis_4_informed"), published("thesis_3_causes")
+    informed, causes = published("thesis_4_informed", run), published("thesis_3_causes", run)
     assert informed["trained.protected.AP-Attack.Promesse"] == causes["trained.protected.Promesse"]
 
 
@@ -254,10 +254,6 @@ def test_traces_that_need_no_alteration_hold_their_own_records_only(setting, mec
 
 
 # ------------------------------------------------------------------------------------------------------ the pages' results
-def results_of(run, notebook):
-    return json.loads((ROOT / "book" / "results" / run / f"{notebook}.json").read_text())["results"]
-
-
 def runs_of(notebook):
     return sorted(path.parent.name for path in (ROOT / "book" / "results").glob(f"*/{notebook}.json"))
 
@@ -265,14 +261,14 @@ def runs_of(notebook):
 @pytest.mark.parametrize("run", runs_of("thesis_4_reasons"))
 def test_towards_the_likest_user_the_page_of_privacy_finds_as_many(run):
     """The same draws of the same mechanism on two pages."""
-    privacy, reasons = results_of(run, "thesis_4_privacy"), results_of(run, "thesis_4_reasons")
+    privacy, reasons = published("thesis_4_privacy", run), published("thesis_4_reasons", run)
     for k in range(1, 11):
         assert reasons[f"within.{k}.1st"] == privacy[f"within.{k}.HMC"]
 
 
 @pytest.mark.parametrize("run", runs_of("thesis_4_rivals"))
 def test_mechanisms_as_the_thesis_has_them_protect_as_many_on_both_pages(run):
-    privacy, rivals = results_of(run, "thesis_4_privacy"), results_of(run, "thesis_4_rivals")
+    privacy, rivals = published("thesis_4_privacy", run), published("thesis_4_rivals", run)
     names = {"none": "none", "HMC": "HMC", "all filled": "Promesse", "Geo-I, 200 m": "Geo-I"}
     for rival, mechanism in names.items():
         assert rivals[f"found.{rival}"] == privacy[f"rate.AP-Attack.{mechanism}"]
