@@ -171,7 +171,10 @@ class ILLAttack:
         """Table 5.1 of every trace; ``cells``: those that have a feature, ascending, by default all that the traces visit."""
         maps = heat_maps(traces, S2Grid(self.level))
         cells = maps.cells if cells is None else cells
-        table = _of_traces(traces).assign(nbRecords=maps.counts.sum(axis=1))
+        users, offsets = by_user(traces)
+        columns = _moments(milliseconds(traces), traces["lat"].to_numpy(), traces["lng"].to_numpy(), offsets)
+        table = dict(zip(("centerLat", "centerLng", "hourOfDay", "programHour"), columns, strict=True))
+        table = pd.DataFrame({**table, "nbRecords": maps.counts.sum(axis=1)}, users)
         hour = {"program": ["programHour"], "mean": ["hourOfDay"] if self.delta < DAY else []}[self.hour]
         table = table[[*hour, "nbRecords", "centerLat", "centerLng"]]
         if self.zero_count:
@@ -185,14 +188,6 @@ class ILLAttack:
         # sparse columns make learning from many traces faster; scikit-learn requires indices of 32 bits
         indices, indptr = (part.astype(np.int32) for part in (values.indices, values.indptr))
         return Features(maps.users, list(table.columns), cells, csc_array((values.data, indices, indptr), shape=values.shape))
-
-
-def _of_traces(traces: Traces) -> pd.DataFrame:
-    """The features of Table 5.1 other than cells and counts, one row a trace."""
-    users, offsets = by_user(traces)
-    lat, lng = traces["lat"].to_numpy(), traces["lng"].to_numpy()
-    columns = _moments(milliseconds(traces), lat, lng, offsets)
-    return pd.DataFrame(dict(zip(("centerLat", "centerLng", "hourOfDay", "programHour"), columns, strict=True)), index=users)
 
 
 @numba.njit(cache=True, parallel=True)

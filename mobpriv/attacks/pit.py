@@ -3,7 +3,7 @@
 Source: Gambs, Killijian, Núñez del Prado Cortez, *De-anonymization attack on geolocated data*, JCSS 2014.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Self
 
 import numba
@@ -79,8 +79,7 @@ class PITAttack:
         return markov_chains(traces, self.diameter, self.duration, self.max_gap, plane=self.plane, centroid=centroid)
 
     def fit(self, known: Traces) -> Self:
-        parameters = {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "known_"}
-        return type(self)(**parameters, known_=(self._profiles(known), by_user(known)[0]))
+        return replace(self, known_=(self._profiles(known), by_user(known)[0]))
 
     def rank(self, anonymous: Traces) -> pd.DataFrame:
         if self.known_ is None:

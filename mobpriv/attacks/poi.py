@@ -3,7 +3,7 @@
 Source: Primault, Ben Mokhtar, Lauradoux, Brunie, *Differentially Private Location Privacy in Practice*, MoST 2014.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Self
 
 import numba
@@ -46,8 +46,7 @@ class POIAttack:
         return places[0] if self.merged else places
 
     def fit(self, known: Traces) -> Self:
-        profiles = self._profiles(known), by_user(known)[0]
-        return type(self)(self.diameter, self.duration, self.max_gap, self.plane, self.merged, profiles)
+        return replace(self, known_=(self._profiles(known), by_user(known)[0]))
 
     def rank(self, anonymous: Traces) -> pd.DataFrame:
         if self.known_ is None:

@@ -17,7 +17,6 @@ from mobpriv.attacks.visits.inconsistencies import consistent
 from mobpriv.attacks.visits.likelihood import negative_log_likelihood
 from mobpriv.attacks.visits.most_visited import most_visited, noisy_argmax, poi_guess, random_pick_probability, relative_delta
 from mobpriv.attacks.visits.reidentification import check_ranking_size, guesses, reidentification_rate
-from mobpriv.attacks.visits.scenarios import LEAKED_POIS, LEAKED_USERS
 from mobpriv.base.estimates import Estimate, middle_of, over_draws
 from mobpriv.base.noise import geometric, laplace
 from mobpriv.base.numbers import counted, shown
@@ -35,6 +34,7 @@ from mobpriv.visits.statistician import corrected_visitors, mean_error, visitors
 # The paper's figures use one sample; we draw ``draws`` samples, so that a figure has a band. Arrays have the sample first:
 # profiles (draws, n, m), rates (draws, …).
 _SCENARIOS = ("1", "2.1", "2.2")
+_LEAKED_POIS, _LEAKED_USERS = 15, 50  # §VI-C: "restricted to 15 POIs"; §VI-A: "a subsample of |J| = 50 users"
 _NOISE_LAWS = ("laplace", "geometric")
 
 
@@ -184,9 +184,9 @@ def leaked(samples: Samples, protection: Protection, sanitised: np.ndarray, scen
     draws, n, m = sanitised.shape
     users, pois = np.broadcast_to(np.arange(n), (draws, n)), np.broadcast_to(np.arange(m), (draws, m))
     if scenario == "2.1":
-        pois = np.sort(samples.poi_order[:, : whole("amount", LEAKED_POIS if amount is None else amount, 1, m)], axis=1)
+        pois = np.sort(samples.poi_order[:, : whole("amount", _LEAKED_POIS if amount is None else amount, 1, m)], axis=1)
     elif scenario == "2.2":
-        users = np.sort(samples.user_order[:, : whole("amount", LEAKED_USERS if amount is None else amount, 1, n)], axis=1)
+        users = np.sort(samples.user_order[:, : whole("amount", _LEAKED_USERS if amount is None else amount, 1, n)], axis=1)
     true = protection.true_profiles(samples.first if scenario == "1" else samples.day)
     at = (np.arange(draws)[:, None, None], users[:, :, None], pois[:, None, :])
     return Leaked(sanitised[at], true[at], users, pois)

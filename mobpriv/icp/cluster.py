@@ -5,6 +5,8 @@ tables are split by municipality, and the pieces of the same municipalities are 
 install "mobpriv[cluster]"``).
 """
 
+from operator import getitem
+
 from mobpriv.base.ranges import positive
 from mobpriv.base.ranges import whole as whole_number
 from mobpriv.icp.files import CHUNK, MEMORY, Chunk, aggregate, assemble_profiles, make_job, merge_tables
@@ -57,7 +59,7 @@ def _distribute(client, job: Job, chunks: list[Chunk], memory: float, pieces: in
     # pure tasks could reuse the result of an older file of the same name
     split = [client.submit(_split_by_place, shared_job, part, memory, pieces, pure=False) for part in chunks]
     merged = [
-        client.submit(_merge_pieces, [client.submit(_piece, part, k, pure=False) for part in split], memory, pure=False)
+        client.submit(merge_tables, [client.submit(getitem, part, k, pure=False) for part in split], memory, pure=False)
         for k in range(pieces)
     ]
     return assemble_profiles(client.gather(merged), job, memory)
@@ -68,11 +70,3 @@ def _split_by_place(job: Job, chunk: Chunk, memory: float, pieces: int) -> list:
     table = aggregate(job, chunk, memory)
     piece = abs(table["place"].to_numpy().astype(int)) % pieces
     return [table.filter(piece == k) for k in range(pieces)]
-
-
-def _piece(tables: list, k: int):
-    return tables[k]
-
-
-def _merge_pieces(tables: list, memory: float):
-    return merge_tables(tables, memory)

@@ -169,8 +169,7 @@ def _chunks_of(path: Path, chunk: int) -> list[Chunk]:
 
 def aggregate(job: Job, chunk: Chunk, memory: float = MEMORY, threads: int = 1, target: Path | None = None) -> pa.Table | None:
     """The partial table of a chunk; with ``target`` it is written to that file, completely or not at all."""
-    spill = nullcontext(target.parent) if target else temporary_folder("mobpriv-icps-")
-    with spill as spill_folder, _duckdb(memory, threads, spill_folder) as con, _one_line_errors(chunk.path, spill_folder):
+    with _duckdb(memory, threads, chunk.path, target.parent if target else None) as con:
         for name, table in zip(("places", "hours", "slots"), (job.places, *lookups(job.window)), strict=True):
             con.register(f"given_{name}", table)
             con.execute(f"create temp table {name} as select * from given_{name}")
@@ -209,11 +208,7 @@ def _by_blocks(con, job: Job, chunk: Chunk) -> str:
 
 def merge_tables(parts: Sequence, memory: float = MEMORY, threads: int = 1) -> pa.Table:
     """Merge partial tables (files or tables) into one with a row per (user, place)."""
-    with (
-        temporary_folder("mobpriv-icps-") as spill_folder,
-        _duckdb(memory, threads, spill_folder) as con,
-        _one_line_errors("the partial profiles", spill_folder),
-    ):
+    with _duckdb(memory, threads, "the partial profiles") as con:
         return con.sql(_JOINED.format(who="user", source=_tables(con, parts))).to_arrow_reader(_BATCH).read_all()
 
 
@@ -224,12 +219,7 @@ def assemble_profiles(
 
     DuckDB sorts and counts all rows within its ``memory``. Outside it only names, numbers and keys are held.
     """
-    spill = nullcontext(spill_folder) if spill_folder else temporary_folder("mobpriv-icps-")
-    with (
-        spill as spill_folder,
-        _duckdb(memory, threads, spill_folder) as con,
-        _one_line_errors("the partial profiles", spill_folder),
-    ):
+    with _duckdb(memory, threads, "the partial profiles", spill_folder) as con:
         source = _tables(con, parts)
         names = con.sql(f"select distinct user from {source} where user is not null order by user")
         names = names.to_arrow_reader(_BATCH).read_all()["user"]
@@ -268,16 +258,20 @@ def _left_out(omitted: list[tuple]) -> pd.DataFrame:
 
 
 @contextmanager
-def _duckdb(memory: float, threads: int, spill_folder: Path):
+def _duckdb(memory: float, threads: int, what: str, folder: Path | None = None):
+    """A connection that puts what exceeds its memory into ``folder``, or a temporary one; ``what`` it reads, for its errors."""
     config = {
         "memory_limit": f"{memory * 1000:.0f}MB",
         "threads": threads,
-        "temp_directory": str(spill_folder),
         "preserve_insertion_order": False,
         "autoinstall_known_extensions": False,  # no downloads
         "autoload_known_extensions": False,
     }
-    with duckdb.connect(config=config) as con:
+    with (
+        nullcontext(folder) if folder else temporary_folder("mobpriv-icps-") as spill_folder,
+        duckdb.connect(config={**config, "temp_directory": str(spill_folder)}) as con,
+        _one_line_errors(what, spill_folder),
+    ):
         # chunks have their own progress bar; a notebook without widgets has none, and setting this would fail
         if con.execute("select current_setting('enable_progress_bar')").fetchall()[0][0]:
             con.execute("set enable_progress_bar = false")

@@ -30,6 +30,7 @@ import pandas as pd
 from mobpriv.base.ranges import true_or_false, whole
 from mobpriv.calls.table import Calls, Cells
 from mobpriv.traces.table import milliseconds
+from mobpriv.visits.profiles import user_positions
 
 Icps = pd.DataFrame
 _ICP_COLUMNS = ("user", "municipality", "key")
@@ -221,7 +222,7 @@ def icps(calls: Calls, cells: Cells, window: Window, *, every_slot: bool = False
     if both_cells:
         end = _places(calls["end_cell"], town_of)
         rules.append(("end cell unknown", (end == -2) & calls["end_cell"].notna().to_numpy()))
-    user, names = _users(calls["user"])
+    user, names = user_positions(calls["user"])
     counted, omitted = np.ones(len(calls), bool), []
     for rule, broken in rules:
         omitted.append((rule, broken & counted))
@@ -277,19 +278,6 @@ def _places(column: pd.Series, town_of: pd.Series) -> np.ndarray:
     row = town_of.index.get_indexer(cell.categories.astype(str))
     place = np.where(row < 0, -2, town_of.to_numpy()[row]) if len(town_of) else np.full(len(row), -2)
     return np.r_[place, -2].astype(np.int32)[cell.codes.to_numpy()]
-
-
-def _users(column: pd.Series) -> tuple[np.ndarray, pd.Index]:
-    """The row of each call's user among the sorted names, and these names."""
-    user = column.astype("category").cat
-    names = user.categories.astype(str)
-    if not names.is_unique:
-        raise ValueError(
-            f"users must have distinct names as texts ({names[names.duplicated()][0]} occurs twice): make all of them texts"
-        )
-    row = np.empty(len(names), np.int64)
-    row[np.argsort(names)] = np.arange(len(names))
-    return row[user.codes.to_numpy()], pd.Index(names.sort_values(), dtype="str", name="user")
 
 
 def _last(calls: Calls, begins: np.ndarray, window: Window) -> np.ndarray:

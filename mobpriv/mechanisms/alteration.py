@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numba
 import numpy as np
 import pandas as pd
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, vstack
 
 from mobpriv.attacks.ap import topsoe
 from mobpriv.traces.profiles import HeatMaps
@@ -95,11 +95,9 @@ def alter(
             outcome[i], rows[i], records[i] = REPLACED, combined_target, maps.counts[[i]].sum()
         final = rows[i].data, np.array([_dense_at(rows[i].indices, m) for m in (owner_profile, *target_maps)])
         after[:, i] = _divergence(final[0], final[1][0]), _farthest(final[0], final[1][1:])
-    shares = csr_array((0, len(cells))) if not rows else csr_array(_stacked(rows, len(cells)))
-    each_trace, first = (
-        np.arange(len(owner)),
-        np.array([target_rows[0] if len(target_rows) else -1 for target_rows in chosen], int),
-    )
+    shares = csr_array((0, len(cells))) if not rows else vstack(rows, format="csr")
+    each_trace = np.arange(len(owner))
+    first = np.array([target_rows[0] if len(target_rows) else -1 for target_rows in chosen], int)
     owner_distance = np.where(owner >= 0, d[each_trace, owner], np.nan)
     columns = {
         "outcome": np.array(ALTERATION_OUTCOMES, object)[outcome],
@@ -169,12 +167,6 @@ def _in_cells(cells: np.ndarray, maps: HeatMaps) -> csr_array:
     )
     aligned.sort_indices()
     return aligned
-
-
-def _stacked(rows: list, columns: int) -> csr_array:
-    indptr = np.cumsum([0, *(len(r.data) for r in rows)])
-    data, indices = (np.concatenate([getattr(r, name) for r in rows]) for name in ("data", "indices"))
-    return csr_array((data, indices, indptr), shape=(len(rows), columns))
 
 
 def _dense_at(columns: np.ndarray, row: csr_array) -> np.ndarray:

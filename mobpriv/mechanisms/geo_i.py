@@ -44,7 +44,7 @@ class GeoI:
 
     def __post_init__(self):
         check_plane(self.plane)
-        _check_epsilon(self.epsilon)
+        positive("epsilon", self.epsilon, "1/m")
 
     def protect(self, traces: Traces, rng: np.random.Generator) -> Traces:
         users, offsets = by_user(traces)
@@ -68,7 +68,7 @@ def _planar_laplace(epsilon, rng, east, north):
 
 def density(distance, epsilon: float) -> np.ndarray:
     """D(x)(z) in 1/m² at ``distance`` = d(x, z) in metres (the paper's Eq. 1)."""
-    _check_epsilon(epsilon)
+    positive("epsilon", epsilon, "1/m")
     return epsilon**2 / (2 * np.pi) * np.exp(-epsilon * np.asarray(distance, float))
 
 
@@ -78,13 +78,9 @@ def radius_quantile(z, epsilon: float) -> np.ndarray:
     C⁻¹(z) = −(W₋₁((z − 1)/e) + 1)/ε. It is computed as the inverse of the incomplete gamma function, which has the same value
     and stays exact where Lambert's W has its branch point (z near 0).
     """
-    _check_epsilon(epsilon)
+    positive("epsilon", epsilon, "1/m")
     z = np.asarray(z, float)
     outside = ~((z >= 0) & (z < 1))
     if outside.any():
         raise ValueError(f"a share must lie in [0, 1) (got {z[outside].flat[0]})")
     return gammaincinv(2, z) / epsilon
-
-
-def _check_epsilon(epsilon: float) -> None:
-    positive("epsilon", epsilon, "1/m")

@@ -23,8 +23,6 @@ from mobpriv.channels import checks
 from mobpriv.ground.grid import AreaGrid
 from mobpriv.traces.table import TableProblem, Traces, by_user, problem, rows
 
-_OUTSIDE = ("leave_out", "nearest")
-
 
 @dataclass(frozen=True, eq=False)
 class Obfuscation:
@@ -57,7 +55,7 @@ class Obfuscation:
         return bool((self.channel.max(axis=1) < 1).any())
 
     def __post_init__(self):
-        one_of("outside", self.outside, _OUTSIDE)
+        one_of("outside", self.outside, ("leave_out", "nearest"))
         if not isinstance(self.grid, AreaGrid):
             raise ValueError(f"grid must be an AreaGrid, whose cells are the channel's rows (got {self.grid!r})")
         try:

@@ -51,13 +51,6 @@ def confusion_estimates(true, predicted, categories: Sequence[str], whose=None, 
     return pd.DataFrame(rows)
 
 
-def confusion_shares(true, predicted, categories: Sequence[str], sizes=None) -> pd.DataFrame:
-    """The confusion matrix as a table of shares, true × predicted; NaN in the row of a class without profiles."""
-    counts = confusion_counts(true, predicted, categories, sizes=sizes)
-    index, columns = pd.Index(categories, name="true"), pd.Index(categories, name="found")
-    return pd.DataFrame(_divided(counts, counts.sum(axis=1, keepdims=True)), index, columns)
-
-
 def class_scores(true, predicted, categories: Sequence[str], whose=None, level: float = 0.95) -> pd.DataFrame:
     """Precision, recall and F-score of each class as estimates, a row per class and measure::
 
@@ -179,17 +172,13 @@ def _code(labels, categories, name: str) -> np.ndarray:
     """The index of each label among the categories; whole numbers are indices already."""
     if isinstance(labels, pd.Series):
         labels = labels.array
-    if not isinstance(labels, pd.Categorical):
-        labels = np.asarray(labels)
-        if np.issubdtype(labels.dtype, np.integer):
-            codes = labels.astype(np.int64)
-            wrong = (codes < 0) | (codes >= len(categories))
-        else:
-            codes = pd.Index(categories).get_indexer(labels)
-            wrong = codes < 0
-    else:
+    if isinstance(labels, pd.Categorical):
         codes = np.r_[pd.Index(categories).get_indexer(labels.categories), -1][labels.codes].astype(np.int64)
-        wrong = codes < 0
+    elif np.issubdtype((labels := np.asarray(labels)).dtype, np.integer):
+        codes = labels.astype(np.int64)
+    else:
+        codes = pd.Index(categories).get_indexer(labels)
+    wrong = (codes < 0) | (codes >= len(categories))
     if wrong.any():
         row = int(wrong.argmax())
         raise ValueError(

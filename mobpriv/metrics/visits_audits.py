@@ -175,7 +175,7 @@ def count_telling(mechanism, profiles: pd.DataFrame) -> pd.DataFrame:
         neighbour = b.copy()
         neighbour[:, k] ^= True
         probability = _telling_probability(chi, mechanism.chi.masks(neighbour), k, kept, erased)
-        if not _on_booleans(mechanism):
+        if not hasattr(mechanism, "flip"):  # a mechanism on counts
             probability = np.where(c[:, k] > 1, 0.0, probability)
         neighbours += probability > 0
         largest = np.maximum(largest, probability)
@@ -185,10 +185,6 @@ def count_telling(mechanism, profiles: pd.DataFrame) -> pd.DataFrame:
 def _zero_probabilities(mechanism, epsilon: float) -> tuple[float, float]:
     """Probabilities in χ that 0, and that 1, is published as 0, for this ε."""
     return tuple(np.exp(replace(mechanism, epsilon=epsilon).log_probability(0, np.arange(2))))
-
-
-def _on_booleans(mechanism) -> bool:
-    return hasattr(mechanism, "flip")
 
 
 def _neighbourhood(mechanism) -> Neighbourhood:

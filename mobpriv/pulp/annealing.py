@@ -6,7 +6,7 @@ step protects the trace and measures it ``runs`` times; PULP's models avoid this
 Source: Primault, Boutet, Ben Mokhtar, Brunie, "Adaptive location privacy with ALP", SRDS 2016.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import exp, isnan
 from typing import Any, NamedTuple
@@ -111,8 +111,6 @@ def alp(
     objectives: Sequence[Objective] = BOTH,
     runs: int = 3,  # runs of a random mechanism at each step: the median of a metric counts
     metrics=Metrics(),  # noqa: B008 - it cannot be changed
-    further_metrics: Mapping[str, Callable[[Traces, Traces], pd.Series]]
-    | None = None,  # further metrics by name: functions of mobpriv.metrics
     seed: int = 1,
     workers: int = 1,
     keep: Callable[[str, Callable], list[dict]] = lambda name, compute: compute(),
@@ -136,32 +134,21 @@ def alp(
     """
     whole("runs", runs, 1)
     whole("seed", seed, 0)
-    further_metrics = dict(further_metrics or {})
-    metric_names = ("privacy", "utility", *further_metrics)
     if not objectives:
         raise ValueError("objectives must hold at least one (got none)")
     for objective in objectives:
-        one_of("an objective's metric", objective.metric, metric_names)
-    rows = each_user(
-        _search_user,
-        traces,
-        lambda user: (sweep, tuple(objectives), runs, metrics, further_metrics, seed),
-        "alp",
-        workers,
-        keep,
-    )
+        one_of("an objective's metric", objective.metric, ("privacy", "utility"))
+    rows = each_user(_search_user, traces, lambda user: (sweep, tuple(objectives), runs, metrics, seed), "alp", workers, keep)
     return pd.DataFrame(rows, columns=_ALP_COLUMNS).astype(
         {"value": float, "cost": float, "evaluations": int, "worse": int, "protections": int}
     )
 
 
-def _search_user(
-    trace: Traces, sweep: Sweep, objectives: tuple, runs: int, metrics, further_metrics: dict, seed: int
-) -> list[dict]:
+def _search_user(trace: Traces, sweep: Sweep, objectives: tuple, runs: int, metrics, seed: int) -> list[dict]:
     user, original = by_user(trace)[0][0], metrics.of(trace)
     row: dict[str, Any] = {"user": user, "mechanism": sweep.name, "parameter": sweep.parameter}
     unprotected = original.levels(trace)
-    if any(isnan(getattr(unprotected, o.metric, 0.0)) for o in objectives):
+    if any(isnan(getattr(unprotected, o.metric)) for o in objectives):
         return [
             row | {"value": None, "cost": None, "evaluations": 0, "worse": 0, "protections": 0, "reason": unprotected.reason}
         ]
@@ -175,8 +162,8 @@ def _search_user(
         except ValueError as error:
             refusals.append(f"{sweep.parameter} = {sweep.values[place]:g}: {error}")
             return float(len(objectives))
-        levels = [_levels(original, trace, p, further_metrics) for p in published]
-        return sum(objective.cost(float(np.median([m[objective.metric] for m in levels]))) for objective in objectives)
+        levels = [original.levels(p) for p in published]
+        return sum(o.cost(float(np.median([getattr(m, o.metric) for m in levels]))) for o in objectives)
 
     result = anneal(cost, len(sweep.values), len(objectives), rng)
     row |= {"value": sweep.values[result.best], "cost": result.cost}
@@ -185,9 +172,3 @@ def _search_user(
         row |= {"value": None, "cost": None}
     row |= {"evaluations": result.evaluations, "worse": result.worse, "protections": repetitions * result.evaluations}
     return [row | {"reason": reason}]
-
-
-def _levels(original, trace: Traces, published: Traces, further_metrics: dict) -> dict[str, float]:
-    levels = original.levels(published)
-    measured = {name: float(metric(trace, published).iloc[0]) for name, metric in further_metrics.items()}
-    return {"privacy": levels.privacy, "utility": levels.utility} | measured

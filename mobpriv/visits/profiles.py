@@ -69,7 +69,7 @@ def count_profiles(calls: pd.DataFrame, pois: Mapping, period: tuple | None = No
     """
     _check(calls)
     poi_of, names = _poi_of(pois)
-    user_position, users = _user_positions(calls["user"])
+    user_position, users = user_positions(calls["user"])
     cell = calls["cell"].astype("category").cat
     poi_position = np.r_[pd.Index(names).get_indexer(cell.categories.map(poi_of)), -1][cell.codes]
     rules = _rules(calls, poi_position, period)
@@ -81,11 +81,11 @@ def count_profiles(calls: pd.DataFrame, pois: Mapping, period: tuple | None = No
         if broken.any():
             left_out.append((rule, int(broken.sum()), len(np.unique(user_position[broken]))))
     flat = np.bincount(user_position[in_profile] * len(names) + poi_position[in_profile], minlength=len(users) * len(names))
-    counts = pd.DataFrame(flat.reshape(len(users), len(names)), pd.Index(users, name="user"), pd.Index(names, name="poi"))
+    counts = pd.DataFrame(flat.reshape(len(users), len(names)), users, pd.Index(names, name="poi"))
     return Profiles(counts, pd.DataFrame(left_out, columns=["rule", "records", "users"]))
 
 
-def _user_positions(user: pd.Series) -> tuple[np.ndarray, pd.Index]:
+def user_positions(user: pd.Series) -> tuple[np.ndarray, pd.Index]:
     """The index of each call's user among the sorted names. Codes avoid a text comparison per call."""
     user = user.astype("category").cat.remove_unused_categories().cat
     names = user.categories.astype(str)
@@ -96,7 +96,7 @@ def _user_positions(user: pd.Series) -> tuple[np.ndarray, pd.Index]:
         )
     rank = np.empty(len(names), np.int64)
     rank[np.argsort(names)] = np.arange(len(names))
-    return rank[user.codes], names.sort_values()
+    return rank[user.codes], pd.Index(names.sort_values(), dtype="str", name="user")
 
 
 def _rules(calls, poi_position, period):
@@ -232,14 +232,12 @@ def as_counts(profiles) -> pd.DataFrame:
     values = _table(profiles)
     if values.dtype.kind not in "iu":
         raise ValueError(f"count profiles must hold whole numbers{_where_not_whole(profiles)}")
-    if (values < 0).any():
-        i, j = np.argwhere(values < 0)[0]
-        at = f"user {profiles.index[i]}, POI {profiles.columns[j]}"
-        raise ValueError(f"count profiles must not be negative (got {values[i, j]} of {at})")
-    if (values >= _MAX_VISITS).any():
-        i, j = np.argwhere(values >= _MAX_VISITS)[0]
-        at = f"user {profiles.index[i]}, POI {profiles.columns[j]}"
-        raise ValueError(f"count profiles must be below 2^53, else noise is lost in rounding (got {values[i, j]} of {at})")
+    too_large = values >= _MAX_VISITS
+    for wrong, rule in ((values < 0, "not be negative"), (too_large, "be below 2^53, else noise is lost in rounding")):
+        if wrong.any():
+            i, j = np.argwhere(wrong)[0]
+            at = f"user {profiles.index[i]}, POI {profiles.columns[j]}"
+            raise ValueError(f"count profiles must {rule} (got {values[i, j]} of {at})")
     return profiles
 
 

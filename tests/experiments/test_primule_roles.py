@@ -11,7 +11,7 @@ from mobpriv.experiments import primule_sociometer as ps
 from mobpriv.icp.archetypes import CATEGORIES, archetypes
 from mobpriv.icp.sociometer import PROGRAM, Sociometer, labelled
 from mobpriv.mechanisms.icp import NoisyProfiles, Primule
-from mobpriv.metrics.classification import confusion_shares
+from mobpriv.metrics.classification import confusion_estimates
 from mobpriv.metrics.information_loss import similarity
 
 EXACT = Sociometer(prototypes=10_000)  # more than there are profiles: nothing is left to chance
@@ -37,7 +37,7 @@ class TestControl:
         one, two = (HASTY.fit(PEOPLE, None, child).codes(PEOPLE) for child in np.random.default_rng(2).spawn(2))
         assert control.agreement.value == (one == two).mean() < 1
         assert (control.agreement.low, control.agreement.n) == (control.agreement.value, 2)
-        both = [confusion_shares(a, b, CATEGORIES).to_numpy().ravel() for a, b in ((one, two), (two, one))]
+        both = [confusion_estimates(a, b, CATEGORIES)["value"] for a, b in ((one, two), (two, one))]
         known = ~np.isnan(both).any(axis=0)
         np.testing.assert_allclose(control.confusion["value"][known], np.mean(both, axis=0)[known])
         np.testing.assert_allclose(control.confusion["low"][known], np.min(both, axis=0)[known])

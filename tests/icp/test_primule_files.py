@@ -63,6 +63,7 @@ def ways(calls):
 
 
 WAYS = list(ways(CALLS[:0]))
+SECONDS = ways(CALLS)["seconds"][0]
 
 
 def written(table, path):
@@ -72,6 +73,11 @@ def written(table, path):
         table.to_csv(path, index=False, sep="\t" if ".tsv" in path.name else ",")
     CELLS.to_csv(path.with_name(path.name.split(".")[0] + "_cells.csv"), index=False)
     return path
+
+
+@pytest.fixture
+def parquet(tmp_path):
+    return written(SECONDS, tmp_path / "calls.parquet")
 
 
 def same(one, other):
@@ -101,7 +107,7 @@ def test_files_give_the_profiles_of_the_table(tmp_path, way, ending):
 @pytest.mark.parametrize("ending", [".parquet", ".csv"])
 @pytest.mark.parametrize(("every_slot", "both_cells"), [(True, False), (False, True), (True, True)])
 def test_what_a_call_counts_for(tmp_path, ending, every_slot, both_cells):
-    path = written(ways(CALLS)["seconds"][0], tmp_path / f"calls{ending}")
+    path = written(SECONDS, tmp_path / f"calls{ending}")
     options = {"every_slot": every_slot, "both_cells": both_cells}
     expected = icps(CALLS, CELLS, NOVEMBER, **options)
     same(icps_of_files(path, NOVEMBER, **options, chunk=700), expected)
@@ -109,14 +115,13 @@ def test_what_a_call_counts_for(tmp_path, ending, every_slot, both_cells):
 
 
 def test_chunks_threads_and_order_do_not_matter(tmp_path):
-    table = ways(CALLS)["seconds"][0]
     expected = icps(CALLS, CELLS, NOVEMBER)
-    path = written(table.sample(frac=1, random_state=2), tmp_path / "calls.parquet")
+    path = written(SECONDS.sample(frac=1, random_state=2), tmp_path / "calls.parquet")
     for chunk, threads in ((699, 1), (699, 2), (2000, 2)):
         same(icps_of_files(path, NOVEMBER, chunk=chunk, threads=threads), expected)
-    few = written(table[:5], tmp_path / "few.parquet")
+    few = written(SECONDS[:5], tmp_path / "few.parquet")
     same(icps_of_files(few, NOVEMBER, CELLS, chunk=1), icps(CALLS[:5], CELLS, NOVEMBER))
-    parts = [written(table[k::3], tmp_path / f"part {k} [ab]*.{kind}") for k, kind in enumerate(("parquet", "csv", "csv.gz"))]
+    parts = [written(SECONDS[k::3], tmp_path / f"part {k} [ab]*.{kind}") for k, kind in enumerate(("parquet", "csv", "csv.gz"))]
     same(icps_of_files(parts, NOVEMBER, as_cells(CELLS)), expected)
 
 
@@ -258,28 +263,28 @@ class TestResume:
         monkeypatch.setattr(icp_files, "aggregate", aggregate)
         return done
 
-    def test_what_is_done_is_not_done_again(self, tmp_path, monkeypatch):
-        path, folder = written(ways(CALLS)["seconds"][0], tmp_path / "calls.parquet"), tmp_path / "parts"
+    def test_what_is_done_is_not_done_again(self, tmp_path, parquet, monkeypatch):
+        folder = tmp_path / "parts"
         expected = icps(CALLS, CELLS, NOVEMBER)
         self.counted(monkeypatch, stop=2)
         with pytest.raises(KeyboardInterrupt):
-            icps_of_files(path, NOVEMBER, chunk=700, folder=folder)
+            icps_of_files(parquet, NOVEMBER, chunk=700, folder=folder)
         monkeypatch.undo()
         done = self.counted(monkeypatch)
-        same(icps_of_files(path, NOVEMBER, chunk=700, folder=folder), expected)
+        same(icps_of_files(parquet, NOVEMBER, chunk=700, folder=folder), expected)
         assert [chunk.first for chunk in done] == [1400]
-        same(icps_of_files(path, NOVEMBER, chunk=700, folder=folder), expected)
+        same(icps_of_files(parquet, NOVEMBER, chunk=700, folder=folder), expected)
         assert len(done) == 1
         # a part that was cut is made anew
         part = sorted(folder.glob("*.parquet"))[0]
         part.write_bytes(part.read_bytes()[:-20])
-        same(icps_of_files(path, NOVEMBER, chunk=700, folder=folder), expected)
+        same(icps_of_files(parquet, NOVEMBER, chunk=700, folder=folder), expected)
         assert len(done) == 2
 
-    def test_other_questions_get_other_answers(self, tmp_path, monkeypatch):
-        path, folder = written(ways(CALLS)["seconds"][0], tmp_path / "calls.parquet"), tmp_path / "parts"
+    def test_other_questions_get_other_answers(self, tmp_path, parquet, monkeypatch):
+        folder = tmp_path / "parts"
         done = self.counted(monkeypatch)
-        icps_of_files(path, NOVEMBER, folder=folder)
+        icps_of_files(parquet, NOVEMBER, folder=folder)
         other_cells = CELLS.assign(municipality=["Pisa", "Lucca", "Lucca", None])
         questions = [
             (NOVEMBER, CELLS, {"every_slot": True}),
@@ -288,25 +293,24 @@ class TestResume:
             (NOVEMBER, other_cells, {}),
         ]
         for window, cells, more in questions:
-            same(icps_of_files(path, window, cells, folder=folder, **more), icps(CALLS, cells, window, **more))
+            same(icps_of_files(parquet, window, cells, folder=folder, **more), icps(CALLS, cells, window, **more))
         assert len(done) == 5
-        written(ways(CALLS[:1500])["seconds"][0], path)
-        os.utime(path, ns=(1, 1))
-        same(icps_of_files(path, NOVEMBER, folder=folder), icps(CALLS[:1500], CELLS, NOVEMBER))
+        written(ways(CALLS[:1500])["seconds"][0], parquet)
+        os.utime(parquet, ns=(1, 1))
+        same(icps_of_files(parquet, NOVEMBER, folder=folder), icps(CALLS[:1500], CELLS, NOVEMBER))
         assert len(done) == 6
 
-    def test_no_file_is_left_behind_without_a_folder(self, tmp_path, monkeypatch):
-        path = written(ways(CALLS)["seconds"][0], tmp_path / "calls.parquet")
+    def test_no_file_is_left_behind_without_a_folder(self, tmp_path, parquet, monkeypatch):
         monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
         before = sorted(tmp_path.iterdir())
-        icps_of_files(path, NOVEMBER, chunk=500)
-        icps_of_files(path, NOVEMBER)
+        icps_of_files(parquet, NOVEMBER, chunk=500)
+        icps_of_files(parquet, NOVEMBER)
         assert sorted(tmp_path.iterdir()) == before
 
 
 def with_a_hole(path):
     """A Parquet file whose last users cannot be read, behind the rows that tell how it is written."""
-    written(pd.concat([ways(CALLS)["seconds"][0]] * 6), path)
+    written(pd.concat([SECONDS] * 6), path)
     column = pq.read_metadata(path).row_group(17).column(0)
     start, end = column.dictionary_page_offset, column.dictionary_page_offset + column.total_compressed_size
     text = path.read_bytes()
@@ -321,23 +325,22 @@ class TestFilesThatAreNotWhole:
         assert "\n" not in str(refused.value)
         return str(refused.value)
 
-    def test_a_parquet_file_without_its_end(self, tmp_path):
-        path = written(ways(CALLS)["seconds"][0], tmp_path / "calls.parquet")
-        path.write_bytes(path.read_bytes()[:-100])
-        assert "not a whole Parquet file" in self.refused(path)
+    def test_a_parquet_file_without_its_end(self, parquet):
+        parquet.write_bytes(parquet.read_bytes()[:-100])
+        assert "not a whole Parquet file" in self.refused(parquet)
 
     def test_a_parquet_file_with_a_hole(self, tmp_path):
         assert "cannot be read to its end" in self.refused(with_a_hole(tmp_path / "calls.parquet"), chunk=5000)
 
     def test_a_gzipped_text_that_was_cut(self, tmp_path):
-        path = written(ways(CALLS)["seconds"][0], tmp_path / "calls.csv.gz")
+        path = written(SECONDS, tmp_path / "calls.csv.gz")
         path.write_bytes(path.read_bytes()[:-5000])
         with gzip.open(path) as file, pytest.raises(EOFError):
             file.read()
         assert "cut while copying" in self.refused(path)
 
     def test_a_text_that_was_cut(self, tmp_path):
-        path = written(ways(CALLS)["seconds"][0], tmp_path / "calls.csv")
+        path = written(SECONDS, tmp_path / "calls.csv")
         text = path.read_text()
         path.write_text(text[: text.rindex(",c")])  # in the last line: user and time are there
         extraction = icps_of_files(path, NOVEMBER, CELLS)
@@ -348,11 +351,11 @@ class TestFilesThatAreNotWhole:
         path = written(text, tmp_path / "calls.csv")
         assert "no time zone" in self.refused(path)
         assert "must be of the window's zone, Europe/Rome, or of UTC (got Asia/Tokyo)" in self.refused(path, zone="Asia/Tokyo")
-        bare = written(ways(CALLS)["seconds"][0][["user", "t", "cell"]], tmp_path / "bare.csv")
+        bare = written(SECONDS[["user", "t", "cell"]], tmp_path / "bare.csv")
         assert "no column duration" in self.refused(bare, every_slot=True)
         with pytest.raises(Unclear, match="no column cell"):
-            icps_of_files([written(ways(CALLS)["seconds"][0].drop(columns="cell"), tmp_path / "none.csv")], NOVEMBER, CELLS)
-        other = written(ways(CALLS)["seconds"][0].rename(columns={"cell": "tower"}), tmp_path / "other.csv")
+            icps_of_files([written(SECONDS.drop(columns="cell"), tmp_path / "none.csv")], NOVEMBER, CELLS)
+        other = written(SECONDS.rename(columns={"cell": "tower"}), tmp_path / "other.csv")
         assert "other.csv: no column cell" in self.refused([bare, other])
         assert "files must name one file or more" in self.refused([])
         assert "memory must be positive, in GB, at least 0.1 (got 0)" in self.refused(bare, memory=0)
@@ -386,22 +389,21 @@ def test_nothing_to_put_together(tmp_path):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no such limit")
-def test_a_full_disk(tmp_path):
+def test_a_full_disk(tmp_path, parquet):
     """Here a file may have 300 bytes: as on a full disk, the system refuses to write more."""
-    path, folder = written(ways(CALLS)["seconds"][0], tmp_path / "calls.parquet"), tmp_path / "parts"
-    message = subprocess.run([sys.executable, "-c", FULL, path, folder], capture_output=True, text=True, check=True).stdout
+    folder = tmp_path / "parts"
+    message = subprocess.run([sys.executable, "-c", FULL, parquet, folder], capture_output=True, text=True, check=True).stdout
     assert message.startswith(
         f"{folder}: no room is left on this disk for the partial profiles: free some, or name another folder"
     )
     assert message.count("\n") == 1
     # what was not written to its end is not taken for a part
     assert list(folder.glob("*.parquet")) == []
-    same(icps_of_files(path, NOVEMBER, chunk=700, folder=folder), icps(CALLS, CELLS, NOVEMBER))
+    same(icps_of_files(parquet, NOVEMBER, chunk=700, folder=folder), icps(CALLS, CELLS, NOVEMBER))
 
 
-def test_too_little_memory_is_told(tmp_path):
-    path = written(ways(CALLS)["seconds"][0], tmp_path / "calls.parquet")
-    job, chunks = icp_files.make_job(path, NOVEMBER, CELLS, None, "", "", False, False)
+def test_too_little_memory_is_told(parquet):
+    job, chunks = icp_files.make_job(parquet, NOVEMBER, CELLS, None, "", "", False, False)
     with pytest.raises(MemoryError, match=r"calls.parquet: DuckDB needs more memory than it may take: raise memory") as error:
         icp_files.aggregate(job, chunks[0], memory=0.003)
     assert "\n" not in str(error.value)
@@ -424,19 +426,18 @@ class TestCluster:
         expected = icps(CALLS, CELLS, NOVEMBER)
         same(icps_on_cluster(parts, NOVEMBER, cluster.scheduler_address, CELLS, chunk=400), expected)
 
-    def test_options_pieces_and_errors(self, tmp_path, cluster):
+    def test_options_pieces_and_errors(self, parquet, cluster):
         from distributed import Client
 
-        path = written(ways(CALLS)["seconds"][0], tmp_path / "calls.parquet")
         with Client(cluster, set_as_default=False) as client:
             options = {"every_slot": True, "both_cells": True}
-            extraction = icps_on_cluster(path, NOVEMBER, client, CELLS, **options, chunk=700, pieces=5)
+            extraction = icps_on_cluster(parquet, NOVEMBER, client, CELLS, **options, chunk=700, pieces=5)
             same(extraction, icps(CALLS, CELLS, NOVEMBER, **options))
             for _ in range(3):  # what was scattered before must not be forgotten under a second call
-                same(icps_on_cluster(path, NOVEMBER, client, CELLS, **options, chunk=700, pieces=5), extraction)
+                same(icps_on_cluster(parquet, NOVEMBER, client, CELLS, **options, chunk=700, pieces=5), extraction)
             with pytest.raises(
                 ValueError, match=r"cluster must be a distributed\.Client or the address of a scheduler .got int"
             ):
-                icps_on_cluster(path, NOVEMBER, 3)
+                icps_on_cluster(parquet, NOVEMBER, 3)
             with pytest.raises(ValueError, match="cannot be read to its end"):
-                icps_on_cluster(with_a_hole(path), NOVEMBER, client, CELLS)
+                icps_on_cluster(with_a_hole(parquet), NOVEMBER, client, CELLS)

@@ -10,7 +10,6 @@ from call_making import CELLS, ROME, calls_of
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from mobpriv.icp import profiles as module
 from mobpriv.icp.profiles import (
     DAYS,
     WEEKDAY_SLOTS,
@@ -23,7 +22,6 @@ from mobpriv.icp.profiles import (
     known_cells,
     values,
 )
-from mobpriv.traces.table import milliseconds
 
 NOVEMBER = Window("2016-10-31", ROME)
 TOWN = {"c1": "Pisa", "c2": "Pisa", "c3": "Lucca"}
@@ -226,63 +224,45 @@ def test_the_window():
     assert Window("2016-11-01", ROME).period[1] == pd.Timestamp("2016-11-29", tz=ROME)
 
 
-@pytest.mark.parametrize(
-    ("given", "words"),
-    [
-        (("soon", ROME), "first and zone must be a day and a time zone"),
-        ((None, ROME), "first and zone must be a day"),
-        (("2016-11-01T10:00", ROME), "first must be a day, not a time of day"),
-        (("2016-11-01", "Mars/Olympus"), "a day and a time zone"),
-        (("2016-11-01", 3), "zone must be the name of a time zone"),
-        (("2016-11-01", ROME, 5), "weeks must be a whole number from 1 to 4 .got 5"),
-        (("2016-11-01", ROME, 0), "weeks must be"),
-        (("2016-11-01", ROME, 4, (8, 19)), "slots must be three full hours"),
-        (("2016-11-01", ROME, 4, (1, 8, 19)), "slots must be"),
-        (("2016-11-01", ROME, 4, (0, 19, 8)), "slots must be"),
-        (("2016-11-01", ROME, 4, (0, 8, 24)), "slots must be"),
-        (("2016-11-01", ROME, 4, (0, 8.5, 19)), "slots must be"),
-        (("2016-11-01", ROME, 4, 8), "slots must be"),
-        (("2011-12-28", "Pacific/Apia"), "they skip 2011-12-30"),
-    ],
-)
-def test_windows_that_are_none(given, words):
-    with pytest.raises(ValueError, match=words) as refused:
-        Window(*given)
-    assert "\n" not in str(refused.value)
-
-
+WINDOWS = [
+    (lambda: Window("soon", ROME), "first and zone must be a day and a time zone"),
+    (lambda: Window(None, ROME), "first and zone must be a day"),
+    (lambda: Window("2016-11-01T10:00", ROME), "first must be a day, not a time of day"),
+    (lambda: Window("2016-11-01", "Mars/Olympus"), "a day and a time zone"),
+    (lambda: Window("2016-11-01", 3), "zone must be the name of a time zone"),
+    (lambda: Window("2016-11-01", ROME, 5), "weeks must be a whole number from 1 to 4 .got 5"),
+    (lambda: Window("2016-11-01", ROME, 0), "weeks must be"),
+    (lambda: Window("2016-11-01", ROME, 4, (8, 19)), "slots must be three full hours"),
+    (lambda: Window("2016-11-01", ROME, 4, (1, 8, 19)), "slots must be"),
+    (lambda: Window("2016-11-01", ROME, 4, (0, 19, 8)), "slots must be"),
+    (lambda: Window("2016-11-01", ROME, 4, (0, 8, 24)), "slots must be"),
+    (lambda: Window("2016-11-01", ROME, 4, (0, 8.5, 19)), "slots must be"),
+    (lambda: Window("2016-11-01", ROME, 4, 8), "slots must be"),
+    (lambda: Window("2011-12-28", "Pacific/Apia"), "they skip 2011-12-30"),
+]
 CALL = calls_of([("a", "2016-11-01T10:00", "c1")], ROME)
 
 
-@pytest.mark.parametrize(
-    ("calls", "cells", "more", "words"),
-    [
-        (3, CELLS, {}, "calls must be a table"),
-        (CALL.drop(columns="cell"), CELLS, {}, "missing: cell"),
-        (CALL.drop(columns="duration"), CELLS, {"every_slot": True}, "missing: duration"),
-        (CALL.drop(columns="end_cell"), CELLS, {"both_cells": True}, "missing: end_cell"),
-        (CALL.assign(t=pd.Timestamp("2016-11-01")), CELLS, {}, "must hold times with a zone"),
-        (CALL.assign(user=None), CELLS, {}, "every call must have a user, a time and a cell .1 do not, the first in row 0"),
-        (
-            CALL.assign(duration=-1.0),
-            CELLS,
-            {"every_slot": True},
-            r"durations must be seconds, not negative .got -1.0 in row 0",
-        ),
-        (CALL.assign(duration=np.inf), CELLS, {"both_cells": True}, "durations must be seconds"),
-        (CALL.assign(duration=-5.0), CELLS, {}, r"not negative .got -5.0 in row 0"),
-        (CALL.assign(user=""), CELLS, {}, "every call must have a user, a time and a cell .1 do not, the first in row 0"),
-        (CALL.assign(cell=pd.Categorical([""])), CELLS, {}, "every call must have a user, a time and a cell .1"),
-        (CALL, CELLS.drop(columns="municipality"), {}, "missing: municipality"),
-        (CALL, pd.concat([CELLS, CELLS]), {}, "every cell must occur once in cells .c1"),
-        (CALL, CELLS, {"every_slot": 1}, "every_slot must be True or False"),
-        (pd.concat([CALL, CALL]).assign(user=pd.Categorical([1, "1"])), CELLS, {}, "users must have distinct names"),
-    ],
-)
-def test_what_gives_no_profiles_is_refused(calls, cells, more, words):
-    with pytest.raises(ValueError, match=words) as refused:
-        icps(calls, cells, NOVEMBER, **more)
-    assert "\n" not in str(refused.value)
+NOBODY = "every call must have a user, a time and a cell .1 do not, the first in row 0"
+PROFILES = [
+    (lambda: icps(3, CELLS, NOVEMBER), "calls must be a table"),
+    (lambda: icps(CALL.drop(columns="cell"), CELLS, NOVEMBER), "missing: cell"),
+    (lambda: icps(CALL.drop(columns="duration"), CELLS, NOVEMBER, every_slot=True), "missing: duration"),
+    (lambda: icps(CALL.drop(columns="end_cell"), CELLS, NOVEMBER, both_cells=True), "missing: end_cell"),
+    (lambda: icps(CALL.assign(t=pd.Timestamp("2016-11-01")), CELLS, NOVEMBER), "must hold times with a zone"),
+    (lambda: icps(CALL.assign(user=None), CELLS, NOVEMBER), NOBODY),
+    (lambda: icps(CALL.assign(user=""), CELLS, NOVEMBER), NOBODY),
+    (lambda: icps(CALL.assign(cell=pd.Categorical([""])), CELLS, NOVEMBER), NOBODY),
+    (lambda: icps(CALL.assign(duration=-5.0), CELLS, NOVEMBER), "durations must be seconds, not negative .got -5.0 in row 0"),
+    (lambda: icps(CALL.assign(duration=np.inf), CELLS, NOVEMBER, both_cells=True), "durations must be seconds"),
+    (lambda: icps(CALL, CELLS.drop(columns="municipality"), NOVEMBER), "missing: municipality"),
+    (lambda: icps(CALL, pd.concat([CELLS, CELLS]), NOVEMBER), "every cell must occur once in cells .c1"),
+    (lambda: icps(CALL, CELLS, NOVEMBER, every_slot=1), "every_slot must be True or False"),
+    (
+        lambda: icps(pd.concat([CALL, CALL]).assign(user=pd.Categorical([1, "1"])), CELLS, NOVEMBER),
+        "users must have distinct names",
+    ),
+]
 
 
 @pytest.mark.parametrize(
@@ -300,11 +280,15 @@ def test_what_gives_no_profiles_is_refused(calls, cells, more, words):
         (lambda: keys(np.ones((1, 6), int)), "one row of 24 cells per profile"),
         (lambda: keys(np.ones((1, 24))), "counts must be whole numbers"),
         (lambda: known_cells(0), "weeks must be"),
+        (lambda: keys_of_masks([1, 2, 3], [1]), r"masks of days must be two rows .* \(got \(3,\) and \(1,\)\)"),
+        *WINDOWS,
+        *PROFILES,
     ],
 )
-def test_keys_that_are_none(call, words):
-    with pytest.raises(ValueError, match=words):
+def test_what_is_refused(call, words):
+    with pytest.raises(ValueError, match=words) as refused:
         call()
+    assert "\n" not in str(refused.value)
 
 
 def test_clocks_change_where_they_do():
@@ -313,11 +297,3 @@ def test_clocks_change_where_they_do():
     assert begins[1] == 1_477_789_200_000  # 2016-10-30 01:00 UTC
     begins, _ = Window("2010-10-20", "America/St_Johns").clock()
     assert begins[1] == 1_289_097_060_000  # a minute past midnight
-    calls = calls_of([("a", "2016-11-01T10:00", "c1")], ROME)
-    assert module.icps(calls, CELLS, NOVEMBER).profiles["key"].tolist() == [1 << 3]
-    assert NOVEMBER.slot_of(milliseconds(calls)).tolist() == [4]
-
-
-def test_masks_of_other_lengths_are_refused():
-    with pytest.raises(ValueError, match=r"masks of days must be two rows .* \(got \(3,\) and \(1,\)\)"):
-        keys_of_masks([1, 2, 3], [1])

@@ -276,8 +276,7 @@ def p_independent(a, b) -> float:
     return stats.chi2_contingency(table).pvalue if min(table.shape) > 1 else 1.0
 
 
-RANDOM = [m for m in EVERY if type(m).__name__ in LAWS]
-BY_NAME = [type(m).__name__ for m in RANDOM]
+RANDOM = {name: m for m in EVERY if (name := type(m).__name__) in LAWS}
 
 
 @pytest.mark.parametrize("mechanism", EVERY, ids=repr)
@@ -287,17 +286,17 @@ def test_who_draws_has_a_law(mechanism, traces):
     assert all(one.equals(other) for other in others) == (type(mechanism).__name__ not in LAWS) == (not mechanism.random)
 
 
-@pytest.mark.parametrize(("name", "at"), [(name, at) for name in BY_NAME for at in LAWS[name].latitudes])
+@pytest.mark.parametrize(("name", "at"), [(name, at) for name in RANDOM for at in LAWS[name].latitudes])
 class TestLaw:
     @pytest.mark.parametrize("seed", [1, 2])
     def test_draws_follow_it(self, name, at, seed):
-        mechanism, law = RANDOM[BY_NAME.index(name)], LAWS[name]
+        mechanism, law = RANDOM[name], LAWS[name]
         drawn = law.draws(mechanism, np.random.default_rng(seed), at)
         for quantity, distribution in law.laws(mechanism).items():
             assert p_value(drawn[quantity].ravel(), distribution) > LEVEL, quantity
 
     def test_a_slightly_wrong_one_is_told_apart(self, name, at):
-        mechanism, law = RANDOM[BY_NAME.index(name)], LAWS[name]
+        mechanism, law = RANDOM[name], LAWS[name]
         for words, make in law.wrong.items():
             wrong, rng = make(mechanism), np.random.default_rng(1)
             if hasattr(wrong, "biased"):
@@ -308,7 +307,7 @@ class TestLaw:
 
     def test_draws_are_independent(self, name, at):
         """Of the draw before, of the other users' draws, and of one another (how far says nothing about where to)."""
-        mechanism, law = RANDOM[BY_NAME.index(name)], LAWS[name]
+        mechanism, law = RANDOM[name], LAWS[name]
         drawn, laws = law.draws(mechanism, np.random.default_rng(3), at), law.laws(mechanism)
         classes = {q: quarters(drawn[q], distribution) for q, distribution in laws.items()}
         for quantity, quantity_classes in classes.items():
@@ -320,17 +319,16 @@ class TestLaw:
                 assert p_independent(one, other) > LEVEL
 
 
-@pytest.mark.parametrize("name", [name for name in BY_NAME if LAWS[name].per_user])
+@pytest.mark.parametrize("name", [name for name in RANDOM if LAWS[name].per_user])
 def test_a_users_draws_do_not_depend_on_the_others_records(name):
-    mechanism = RANDOM[BY_NAME.index(name)]
     fewer, more = crowd(45.0, (7, 30)), crowd(45.0, (900, 30))
-    one, two = (mechanism.protect(t, np.random.default_rng(5)).query("user == 'u1'") for t in (fewer, more))
+    one, two = (RANDOM[name].protect(t, np.random.default_rng(5)).query("user == 'u1'") for t in (fewer, more))
     pd.testing.assert_frame_equal(one[["lat", "lng"]].reset_index(drop=True), two[["lat", "lng"]].reset_index(drop=True))
 
 
 def test_in_mercator_metres_the_laws_hold_in_that_plane():
     for name in ("GeoI", "TriLateration"):
-        mechanism, law = replace(RANDOM[BY_NAME.index(name)], plane="mercator"), LAWS[name]
+        mechanism, law = replace(RANDOM[name], plane="mercator"), LAWS[name]
         drawn = law.draws(mechanism, np.random.default_rng(1), 60.0)
         for quantity, distribution in law.laws(mechanism).items():
             assert p_value(drawn[quantity].ravel(), distribution) > LEVEL
@@ -350,5 +348,4 @@ def test_thesis_parameters():
     assert shown["GeoI"].epsilon == 0.01
     assert shown["Promesse"].alpha == 200
     assert shown["TriLateration"].radius == 1000
-    if "W4M" in shown:
-        assert (shown["W4M"].k, shown["W4M"].delta) == (2, 600)
+    assert (shown["W4M"].k, shown["W4M"].delta) == (2, 600)

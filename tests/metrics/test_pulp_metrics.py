@@ -50,12 +50,6 @@ def test_the_counts_of_figure_1():
     assert (cover["precision"], cover["recall"]) == (pytest.approx(7 / 9), 1)
 
 
-def test_a_trace_against_itself_has_no_privacy_and_full_utility():
-    for matched in MATCHED:
-        assert poi_privacy(RAW, RAW, matched=matched)["privacy"].tolist() == [0]
-    assert area_coverage(RAW, RAW, CELLS)["f_score"].tolist() == [1]
-
-
 def test_nothing_found_is_full_privacy_and_nothing_to_hide_is_no_number():
     ann, bob, cat, dan = (RAW.assign(user=pd.Categorical([u] * len(RAW))) for u in ("ann", "bob", "cat", "dan"))
     moving = way(set(), 7)

@@ -5,19 +5,12 @@ from collections import Counter
 from fractions import Fraction
 from itertools import pairwise
 
+from naive_profiles import topsoe
+
 
 def shares(cells: list) -> dict:
     """The heat map of the cells that a trace's records lie in."""
     return {cell: n / len(cells) for cell, n in Counter(cells).items()}
-
-
-def topsoe(x: dict, y: dict) -> float:
-    """Equation (3.3), every cell of either map, 0 ln 0 = 0."""
-    total = 0.0
-    for cell in x.keys() | y.keys():
-        a, b = x.get(cell, 0.0), y.get(cell, 0.0)
-        total += (a * math.log(2 * a / (a + b)) if a else 0.0) + (b * math.log(2 * b / (a + b)) if b else 0.0)
-    return total
 
 
 def coverage(x: dict, y: dict) -> Fraction:

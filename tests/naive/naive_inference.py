@@ -109,19 +109,3 @@ def effective_epsilon(channel, d) -> float:
             if p > 0 or q > 0:
                 worst = max(worst, math.log(p / q) / d[s][t] if p > 0 and q > 0 else math.inf)
     return worst
-
-
-def differential_cost(prior, cost, d, epsilon) -> float:
-    """The optimum of (22): every row written out, solved by scipy."""
-    n, m = len(cost), len(cost[0])
-    rows = []
-    for s, t in permutations(range(n), 2):
-        for o in range(m):
-            row = np.zeros((n, m))
-            row[s, o], row[t, o] = 1.0, -math.exp(epsilon * d[s][t])
-            rows.append(row.ravel())
-    simplices = [np.repeat(np.eye(n)[s], m) for s in range(n)]
-    weights = [prior[s] * cost[s][o] for s, o in product(range(n), range(m))]
-    found = linprog(weights, rows or None, np.zeros(len(rows)) if rows else None, simplices, np.ones(n), method="highs")
-    assert found.status == 0
-    return found.fun

@@ -1,7 +1,7 @@
 """Slow twins of the PRIMULE chapter, written from the definitions of Pratesi, Gabrielli, Cintia, Monreale and Giannotti, in plain Python."""
 
 import math
-from datetime import UTC, timedelta
+from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from zoneinfo import ZoneInfo
 
@@ -59,8 +59,6 @@ def key(days):
 
 def at(milliseconds):
     """A moment from ms since 1970 UTC."""
-    from datetime import datetime
-
     return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=milliseconds)
 
 
@@ -205,10 +203,6 @@ def mdav(records, k):
         take(farthest(mean(remaining)))
     groups.append(remaining)
     return groups
-
-
-def squared_error(groups):
-    return sum(euclidean(x, mean(rows)) for rows in groups for x in rows)
 
 
 def clamped_laplace_cdf(y, x, b):

@@ -10,7 +10,6 @@ import pytest
 from pulp_making import Moody, StepStore, wanderers
 
 from mobpriv.mechanisms import GeoI, Promesse
-from mobpriv.metrics import spatial_distortion
 from mobpriv.pulp import ALP_GEO_I, ALP_PROMESSE, Metrics, Objective, Sweep, achieved, alp
 from mobpriv.pulp.annealing import anneal
 from mobpriv.traces.table import rows
@@ -163,11 +162,8 @@ def test_the_cost_is_that_of_the_levels_achieved():
 
 
 def test_other_objectives():
-    """The SRDS experiment: the F-score of the POIs and the distortion in metres. Without a wish for privacy everybody has an answer."""
-    near = [Objective("at most", "distortion", 20.0), Objective("minimise", "distortion", 500.0)]
-    settings = alp(PEOPLE, GEO_I, near, 1, QUICK, {"distortion": spatial_distortion})
-    assert settings["value"].notna().all()
-    assert settings["value"].min() > 0.1  # a mean distance of 2/ε from the record, less from the way
+    """Without a wish for privacy everybody has an answer."""
+    assert alp(PEOPLE, GEO_I, [Objective("at least", "utility", 0.5)], 1, QUICK)["value"].notna().all()
     private = alp(PEOPLE, GEO_I, [Objective("maximise", "privacy")], 3, QUICK)
     assert private["cost"].dropna().tolist() == [0, 0]
     assert (private["evaluations"] < 111).all()

@@ -42,13 +42,6 @@ def test_by_hand():
     assert neighbourhood(b[3:], aff, 1, "further", "first").tolist() == [[True, True, False, True]]
 
 
-def test_who_visited_nothing_has_all_pois_for_neighbours():
-    nobody = np.zeros((1, 4), bool)
-    assert neighbourhood(nobody, np.eye(4), 1).all()
-    assert not neighbourhood(nobody, np.eye(4), 0).any()
-    assert neighbourhood(nobody, np.eye(4), 1, ties="first").sum() == 1
-
-
 def test_many_samples_at_once_and_a_number_a_user():
     b = np.random.default_rng(1).random((3, 5, 6)) < 0.4
     aff, n = affinity(b), np.array([0, 1, 2, 3, 6])

@@ -44,7 +44,7 @@ class Linking:
             object.__setattr__(self, "h", tuple(cell_numbers(self.h).tolist()))
 
     def fit(self, known: pd.DataFrame) -> Self:
-        table_values(known, "known", unknown=True)
+        _table_values(known, "known", unknown=True)
         return type(self)(self.h, known)
 
     def rank(self, anonymous: pd.DataFrame) -> pd.DataFrame:
@@ -62,7 +62,7 @@ def ranking_inputs(known: pd.DataFrame | None, anonymous: pd.DataFrame, instead:
     """
     if known is None:
         raise ValueError("fit the attack on known profiles first")
-    published, pb = table_values(anonymous, "published"), known.to_numpy(float)
+    published, pb = _table_values(anonymous, "published"), known.to_numpy(float)
     if not anonymous.columns.equals(known.columns):
         raise ValueError(
             f"published profiles must have the cells of the known ones, in their order "
@@ -247,7 +247,7 @@ def _users_in_all_groups(queries, members, begins, user_groups, starts):
     return counts
 
 
-def table_values(table, what: str, unknown: bool = False) -> np.ndarray:
+def _table_values(table, what: str, unknown: bool = False) -> np.ndarray:
     """The values of a table, a row a user and a column a cell."""
     if not isinstance(table, pd.DataFrame) or not table.shape[1]:
         raise ValueError(f"{what} profiles must be a table, a row a user and a column a cell (got {type(table).__name__})")

@@ -8,22 +8,14 @@ nobody. A nearest profile always exists; in case of ties the adversary takes one
 cells that he knows.
 """
 
-from dataclasses import dataclass, field
-from typing import NamedTuple, Self
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numba
 import numpy as np
 import pandas as pd
 
-from mobpriv.attacks.icp.linking import (
-    UNKNOWN,
-    Linking,
-    checked_values,
-    group_numbers,
-    place_codes,
-    ranking_inputs,
-    table_values,
-)
+from mobpriv.attacks.icp.linking import UNKNOWN, Linking, checked_values, group_numbers, place_codes, ranking_inputs
 from mobpriv.icp.profiles import cell_numbers
 
 SQUARED_TIE = 1e-9  # squared distances in [0, 24] that differ by less count as equal
@@ -43,23 +35,13 @@ class Guess(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Nearest:
+class Nearest(Linking):
     """``rank``: the Euclidean distance of each published profile to the known profile of each target.
 
     ``h`` and tables as in :class:`Linking`.
     """
 
-    h: int | tuple[int, ...] | None = None
-    known_: pd.DataFrame | None = field(default=None, repr=False, compare=False)
-
     name = "nearest profile"
-
-    def __post_init__(self):
-        object.__setattr__(self, "h", Linking(self.h).h)
-
-    def fit(self, known: pd.DataFrame) -> Self:
-        table_values(known, "known", unknown=True)
-        return type(self)(self.h, known)
 
     def rank(self, anonymous: pd.DataFrame) -> pd.DataFrame:
         published, pb = ranking_inputs(self.known_, anonymous, "guesses()")

@@ -3,7 +3,7 @@
 The interface is that of attacks on traces (:mod:`mobpriv.attacks`). ``rank`` returns dissimilarities, one row a sanitised
 profile, one column a leaked user; smaller is more alike, infinite is impossible. The policies of
 :mod:`mobpriv.attacks.policies` turn it into answers. Modules without a ranking cover grids of (δ, M), inconsistencies,
-estimates of the noise, the most visited POI, and the profiles that leak in a scenario.
+estimates of the noise, and the most visited POI.
 """
 
 from mobpriv.attacks.visits.likelihood import Likelihood

@@ -58,11 +58,7 @@ def max_likelihood_epsilon(published, known, chi=None, rounding: str = "nearest"
     (:func:`mobpriv.base.noise.log_laplace`).
     """
     one_of("rounding", rounding, ROUNDING_RULES)
-    true_or_false("pooled", pooled)
-    y, c, chi = _same(published, known, chi)
-    axes = (-2, -1) if pooled else (-1,)
-    size = chi.sum(axis=axes)
-    _not_empty(size)
+    y, c, chi, axes, size = _prepared(published, known, chi, pooled)
     edge = 0.5 if rounding == "nearest" else 1.0
 
     def sum_where(values, mask):
@@ -111,22 +107,19 @@ def confident_delta(p, size, confidence: float = 0.95) -> np.ndarray:
 
 def _sums(published, known, chi, pooled):
     """Σ |ã − a| and |J|, one a user or for all users together."""
-    true_or_false("pooled", pooled)
-    y, c, chi = _same(published, known, chi)
-    axes = (-2, -1) if pooled else (-1,)
-    size = chi.sum(axis=axes)
-    _not_empty(size)
+    y, c, chi, axes, size = _prepared(published, known, chi, pooled)
     return (np.abs(y - c) * chi).sum(axis=axes), size
 
 
-def _same(published, known, chi):
+def _prepared(published, known, chi, pooled):
+    """The sides and χ in one shape; the axes over which an estimate sums, and |J| over them."""
+    true_or_false("pooled", pooled)
     y, c = check_numbers(published, "sanitised profiles"), check_numbers(known, "leaked profiles")
     if y.shape != c.shape or y.ndim < 2:
         raise ValueError(f"sanitised and leaked profiles must have one shape, (…, users, J) (got {y.shape} and {c.shape})")
     chi = np.ones(y.shape, bool) if chi is None else np.broadcast_to(np.asarray(chi, bool), y.shape)
-    return y, c, chi
-
-
-def _not_empty(size):
-    if not size.size or (np.asarray(size) == 0).any():
+    axes = (-2, -1) if pooled else (-1,)
+    size = chi.sum(axis=axes)
+    if not size.size or (size == 0).any():
         raise ValueError("J, the POIs that leaked, must not be empty for any user (in χ_i, where that is known)")
+    return y, c, chi, axes, size

@@ -78,32 +78,22 @@ def most_visited(published, known, delta, guess, empty: str = "nothing") -> Most
     return MostVisited(predicted.reshape(*shape, n, m), candidates.reshape(*shape, n))
 
 
-def hits_most_visited(predicted, true) -> np.ndarray:
-    """Algorithm 16's success, (…, n): is a true most visited POI of c_i among the predicted ones?
-
-    "i ∈ P̄" as printed compares a user with POIs. If several POIs are equally often visited, any of them is right. Raises
-    ValueError for a user without a visit.
-    """
-    return (np.asarray(predicted, bool) & _true_most_visited(true)).any(axis=-1)
-
-
 def random_pick_probability(predicted, true) -> np.ndarray:
-    """The probability, (…, n), that one of the predicted POIs, picked at random, is a most visited one; 0 if none is predicted."""
-    predicted = np.asarray(predicted, bool)
-    return (predicted & _true_most_visited(true)).sum(axis=-1) / np.maximum(predicted.sum(axis=-1), 1)
+    """The probability, (…, n), that one of the predicted POIs, picked at random, is a most visited one; 0 if none is predicted.
 
-
-def noisy_argmax(published) -> np.ndarray:
-    """The argmax of the sanitised profile, as a mask (…, n, m); it needs no leak."""
-    return poi_guess(published)
-
-
-def _true_most_visited(true) -> np.ndarray:
-    true = np.asarray(true)
+    Algorithm 16's success, "i ∈ P̄" as printed, compares a user with POIs; here it is a probability above 0. If several POIs are
+    equally often visited, any of them is right. Raises ValueError for a user without a visit.
+    """
+    predicted, true = np.asarray(predicted, bool), np.asarray(true)
     without_visits = ~(true > 0).any(axis=-1)
     if without_visits.any():
         position = tuple(int(x) for x in np.argwhere(without_visits)[0])
         raise ValueError(
             f"a user without a visit has no most visited POI (profile {position}, one of {without_visits.sum()}): leave her out"
         )
-    return poi_guess(true)
+    return (predicted & poi_guess(true)).sum(axis=-1) / np.maximum(predicted.sum(axis=-1), 1)
+
+
+def noisy_argmax(published) -> np.ndarray:
+    """The argmax of the sanitised profile, as a mask (…, n, m); it needs no leak."""
+    return poi_guess(published)

@@ -5,7 +5,6 @@ Sources: Domingo-Ferrer, Mateo-Sanz, *Practical data-oriented microaggregation f
 Mining and Knowledge Discovery 2005.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -13,10 +12,8 @@ import numba
 import numpy as np
 import pandas as pd
 
-from mobpriv.base.ranges import whole
-from mobpriv.icp.profiles import cell_numbers
-from mobpriv.icp.rows import distinct
-from mobpriv.mechanisms.icp.tables import Protected, in_units, name_ranks, profile_table
+from mobpriv.icp.rows import Distinct, distinct
+from mobpriv.mechanisms.icp.tables import Grouping, in_units, name_ranks
 
 
 class Assignment(NamedTuple):
@@ -30,7 +27,7 @@ class Assignment(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Mdav:
+class Mdav(Grouping):
     """Groups of k (the last ones: up to 2k − 1) around the profiles that are farthest out; on h each becomes its group's mean.
 
     * While 3k rows or more are left: x_r is the farthest from their mean, x_s the farthest from x_r. Then x_r and its k − 1
@@ -49,32 +46,14 @@ class Mdav:
     of rows.
     """
 
-    k: int
-    h: int | Sequence[int] | None = None  # the first weeks, or a list of cells
-
     name = "MDAV"
-    random = False
 
-    def __post_init__(self):
-        object.__setattr__(self, "k", whole("k", self.k, 2, rule="must be a whole number of profiles, at least 2"))
-        if self.h is not None:
-            object.__setattr__(self, "h", tuple(cell_numbers(self.h).tolist()))
-
-    def protect(self, profiles: pd.DataFrame, rng: np.random.Generator) -> Protected:
-        """Fewer profiles than k are returned unchanged, each distinct one its own group, with the flag False. Draws nothing."""
-        x = profile_table(profiles).to_numpy(float)
-        h = cell_numbers(self.h, x.shape[1])
-        integers, unit = in_units(x[:, h])
-        distinct_rows = distinct(integers)
-        if len(x) < self.k:
-            return Protected(profiles.copy(), distinct_rows.inverse, False)
-        parts = microaggregate(distinct_rows.values, distinct_rows.sizes, self.k)
-        order = np.lexsort((name_ranks(profiles), distinct(in_units(x)[0]).inverse, distinct_rows.inverse))
-        group = np.empty(len(x), np.int64)
-        group[order] = np.repeat(parts.group, parts.rows)
-        protected = x.copy()
-        protected[:, h] = (parts.totals / parts.members[:, None] / unit)[group]
-        return Protected(pd.DataFrame(protected, profiles.index, profiles.columns), group, True)
+    def groups(self, profiles: pd.DataFrame, on_h: Distinct, unit: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        parts = microaggregate(on_h.values, on_h.sizes, self.k)
+        all_cells = distinct(in_units(profiles.to_numpy(float))[0])
+        group = np.empty(len(profiles), np.int64)
+        group[np.lexsort((name_ranks(profiles), all_cells.inverse, on_h.inverse))] = np.repeat(parts.group, parts.rows)
+        return group, parts.totals, parts.members
 
 
 def microaggregate(integers: np.ndarray, sizes: np.ndarray, k: int) -> Assignment:

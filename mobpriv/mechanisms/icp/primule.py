@@ -3,7 +3,7 @@
 Source: Pratesi, Gabrielli, Cintia, Monreale, Giannotti, *PRIMULE: Privacy risk mitigation for user profiles*, §6.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -11,11 +11,10 @@ import numba
 import numpy as np
 import pandas as pd
 
-from mobpriv.base.ranges import one_of, whole
-from mobpriv.icp.profiles import cell_numbers
-from mobpriv.icp.rows import distinct
+from mobpriv.base.ranges import one_of
+from mobpriv.icp.rows import Distinct
 from mobpriv.mechanisms.icp import nearest as near
-from mobpriv.mechanisms.icp.tables import Protected, in_units, profile_table
+from mobpriv.mechanisms.icp.tables import Grouping
 
 _UNSAFE = ("below k", "printed")
 _ROUNDED = 12  # decimals to which a user-defined distance is rounded
@@ -31,7 +30,7 @@ class Mitigated(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Primule:
+class Primule(Grouping):
     """Algorithms 1 and 2: equal profiles on h form a group; groups of less than k are merged with their nearest, in rounds.
 
     ``h``: the cells that the adversary knows, the first 1 to 4 weeks or a list (None: all); only they are changed, to the mean
@@ -53,35 +52,21 @@ class Primule:
     No result depends on the order of rows.
     """
 
-    k: int
-    h: int | Sequence[int] | None = None  # the first weeks, or a list of cells
     distance: Literal["euclidean", "manhattan", "cosine"] | Callable = "euclidean"
     unsafe: Literal["below k", "printed"] = "below k"
 
     name = "PRIMULE"
-    random = False
 
     def __post_init__(self):
-        object.__setattr__(self, "k", whole("k", self.k, 2, rule="must be a whole number of profiles, at least 2"))
-        if self.h is not None:
-            object.__setattr__(self, "h", tuple(cell_numbers(self.h).tolist()))
+        super().__post_init__()
         if not callable(self.distance):
             one_of("distance", self.distance, tuple(near.METRICS))
         one_of("unsafe", self.unsafe, _UNSAFE)
 
-    def protect(self, profiles: pd.DataFrame, rng: np.random.Generator) -> Protected:
-        """Algorithm 1. Fewer profiles than k are returned unchanged, each distinct one a group, flag False. Draws nothing."""
-        x = profile_table(profiles).to_numpy(float)
-        h = cell_numbers(self.h, x.shape[1])
-        integers, unit = in_units(x[:, h])
-        distinct_rows = distinct(integers)
-        if len(x) < self.k:
-            return Protected(profiles.copy(), distinct_rows.inverse, False)
-        mitigated = mitigate(distinct_rows.values, distinct_rows.sizes, unit, self.k, self.distance, self.unsafe)
-        group = mitigated.group[distinct_rows.inverse]
-        protected = x.copy()
-        protected[:, h] = (mitigated.totals / mitigated.members[:, None] / unit)[group]
-        return Protected(pd.DataFrame(protected, profiles.index, profiles.columns), group, True)
+    def groups(self, profiles: pd.DataFrame, on_h: Distinct, unit: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Algorithm 1."""
+        mitigated = mitigate(on_h.values, on_h.sizes, unit, self.k, self.distance, self.unsafe)
+        return mitigated.group[on_h.inverse], mitigated.totals, mitigated.members
 
 
 def mitigate(

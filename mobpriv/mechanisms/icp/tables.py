@@ -4,12 +4,16 @@ A value of a profile is a share of days (PRIMULE, §3.1), a rational number. It 
 are exact in any order of rows, and equal distances compare as equal.
 """
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from mobpriv.icp.rows import rows_by_group
+from mobpriv.base.ranges import whole
+from mobpriv.icp.profiles import cell_numbers
+from mobpriv.icp.rows import distinct, rows_by_group
 
 # tenths for shares of five and of two days; 60ths for incomplete weeks; the others for rounded means
 _DENOMINATORS = (10, 60, 1000, 10**6)
@@ -22,6 +26,38 @@ class Protected(NamedTuple):
     values: pd.DataFrame  # as the table: same rows, same columns
     group: np.ndarray | None  # number of each row's group; None: the mechanism makes none
     anonymous: bool | None  # the flag of Algorithm 1: is every group of size k or more? None: not guaranteed by the mechanism
+
+
+@dataclass(frozen=True)
+class Grouping:
+    """What the mechanisms share that form groups of k rows or more, and publish on ``h`` the mean of each group.
+
+    ``groups(profiles, on_h, unit)`` of each gives the group of each row; the sums (groups, |h|) of a group's rows, in units; and
+    the number of its rows. ``on_h``: the distinct rows on ``h``.
+    """
+
+    k: int
+    h: int | Sequence[int] | None = None  # the cells that the adversary knows: the first weeks, or a list; None: all
+
+    random = False
+
+    def __post_init__(self):
+        object.__setattr__(self, "k", whole("k", self.k, 2, rule="must be a whole number of profiles, at least 2"))
+        if self.h is not None:
+            object.__setattr__(self, "h", tuple(cell_numbers(self.h).tolist()))
+
+    def protect(self, profiles: pd.DataFrame, rng: np.random.Generator) -> Protected:
+        """Fewer profiles than k are returned unchanged, each distinct one a group, with the flag False. Draws nothing."""
+        x = profile_table(profiles).to_numpy(float)
+        h = cell_numbers(self.h, x.shape[1])
+        integers, unit = in_units(x[:, h])
+        distinct_rows = distinct(integers)
+        if len(x) < self.k:
+            return Protected(profiles.copy(), distinct_rows.inverse, False)
+        group, totals, members = self.groups(profiles, distinct_rows, unit)
+        protected = x.copy()
+        protected[:, h] = (totals / members[:, None] / unit)[group]
+        return Protected(pd.DataFrame(protected, profiles.index, profiles.columns), group, True)
 
 
 def profile_table(profiles) -> pd.DataFrame:

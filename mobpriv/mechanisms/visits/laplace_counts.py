@@ -8,28 +8,16 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-import pandas as pd
 
 from mobpriv.base.noise import ROUNDING_RULES, laplace, log_laplace, rounded_and_clamped
 from mobpriv.base.ranges import one_of
-from mobpriv.mechanisms.visits.choices import (
-    as_column,
-    as_table,
-    check_chi,
-    check_epsilon,
-    chi_of,
-    chi_text,
-    common_epsilon,
-    in_table_order,
-)
-from mobpriv.visits.affinity import Neighbourhood
-from mobpriv.visits.profiles import as_counts
+from mobpriv.mechanisms.visits.choices import VisitsMechanism, as_column, chi_text, common_epsilon
 
 SCALES = {"calibrated": 1.0, "printed": 0.5}  # the Laplace scale times ε
 
 
 @dataclass(frozen=True, eq=False)
-class LaplaceCounts:
+class LaplaceCounts(VisitsMechanism):
     """M̄_i(c_i) = max(0, [c_i + d_i]), d_ij Laplace for j ∈ χ_i and 0 for j ∉ χ_i: d_{χ,ε}-private by Proposition 9, given χ_i.
 
     Departures from the paper:
@@ -40,17 +28,13 @@ class LaplaceCounts:
       round to the nearest whole number, which preserves the mean except where clamping at 0 raises it.
     """
 
-    epsilon: float | np.ndarray | pd.Series  # per visit; one number, or one a user
-    chi: Neighbourhood | np.ndarray | pd.DataFrame | None = None  # None: all POIs
     rounding: Literal["nearest", "floor"] = "nearest"
     scale: Literal["calibrated", "printed"] = "calibrated"
 
     name = "Laplace counts"
-    random = True
 
     def __post_init__(self):
-        object.__setattr__(self, "epsilon", check_epsilon(self.epsilon))
-        check_chi(self.chi)
+        super().__post_init__()
         one_of("rounding", self.rounding, ROUNDING_RULES)
         one_of("scale", self.scale, SCALES)
 
@@ -61,11 +45,6 @@ class LaplaceCounts:
     def rate(self):
         """One over the scale of the noise, for arrays (users, m)."""
         return as_column(self.epsilon) / SCALES[self.scale]
-
-    def protect(self, profiles: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
-        c = as_counts(profiles).to_numpy().astype(np.int64)
-        ordered = in_table_order(self, profiles)
-        return as_table(ordered.noisy(c, chi_of(self, profiles), rng.random(c.shape)), profiles)
 
     def noisy(self, c: np.ndarray, chi: np.ndarray, u: np.ndarray) -> np.ndarray:
         return np.where(chi, rounded_and_clamped(c, laplace(u) / self.rate, self.rounding), c)

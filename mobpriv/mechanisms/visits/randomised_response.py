@@ -11,24 +11,14 @@ import pandas as pd
 
 from mobpriv.base.noise import flips, least_p, log_added, log_flip
 from mobpriv.base.ranges import between, true_or_false
-from mobpriv.mechanisms.visits.choices import (
-    as_column,
-    as_table,
-    check_chi,
-    check_epsilon,
-    chi_of,
-    chi_text,
-    common_epsilon,
-    in_table_order,
-)
-from mobpriv.visits.affinity import Neighbourhood
+from mobpriv.mechanisms.visits.choices import VisitsMechanism, as_column, chi_text, common_epsilon
 from mobpriv.visits.profiles import as_booleans
 
 _P_TOLERANCE = 1e-12  # relative tolerance of p's interval: rounding error of computing 1/(1 + e^ε) in another way
 
 
 @dataclass(frozen=True, eq=False)
-class RandomisedResponse:
+class RandomisedResponse(VisitsMechanism):
     """M_i(b_i) = b_i + d_i modulo 2, d_ij = 1 with probability p for j ∈ χ_i, and 0 for j ∉ χ_i: bits in χ_i flip with
     probability p.
 
@@ -39,18 +29,14 @@ class RandomisedResponse:
     as the body says: it publishes 0, 1 or 2, and a 0 or a 2 reveals b_ij for any ε.
     """
 
-    epsilon: float | np.ndarray | pd.Series  # per visited POI; one number, or one a user
-    chi: Neighbourhood | np.ndarray | pd.DataFrame | None = None  # None: all POIs
     p: float | None = None
     modulo: bool = True
 
     name = "randomised response"
-    random = True
     values, outputs = range(2), range(2)  # possible true and published values of a coordinate
 
     def __post_init__(self):
-        object.__setattr__(self, "epsilon", check_epsilon(self.epsilon))
-        check_chi(self.chi)
+        super().__post_init__()
         true_or_false("modulo", self.modulo)
         if not self.modulo:
             object.__setattr__(self, "outputs", range(3))
@@ -68,10 +54,8 @@ class RandomisedResponse:
         """p, for arrays (users, m)."""
         return least_p(as_column(self.epsilon)) if self.p is None else self.p
 
-    def protect(self, profiles: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
-        b = as_booleans(profiles).to_numpy()
-        ordered = in_table_order(self, profiles)
-        return as_table(ordered.noisy(b, chi_of(self, profiles), rng.random(b.shape)), profiles)
+    def checked(self, profiles: pd.DataFrame) -> np.ndarray:
+        return as_booleans(profiles).to_numpy()
 
     def noisy(self, b: np.ndarray, chi: np.ndarray, u: np.ndarray) -> np.ndarray:
         d = flips(u, self.flip) & chi
