@@ -20,6 +20,7 @@ import pandas as pd
 from scipy.sparse import csc_array, csr_array, hstack
 
 from mobpriv.base.ranges import between, one_of, positive, true_or_false, whole
+from mobpriv.base.sharing import once
 from mobpriv.ground.grid import S2Grid
 from mobpriv.traces.profiles import heat_maps
 from mobpriv.traces.sub_traces import SubTraces, slices
@@ -27,6 +28,7 @@ from mobpriv.traces.table import Traces, by_user, milliseconds
 
 DAY = 86_400.0  # s
 _HOUR = 3_600_000  # ms
+_SHARED_NODES = 1 << 25  # trees × sub-traces × users of a forest that pages share: about 130 MB
 
 
 class TrainedModel(NamedTuple):
@@ -148,14 +150,21 @@ class ILLAttack:
         owner = known.owner[sub_traces]
         users = pd.Index(sorted(owner.unique()), dtype="str", name="user")
         examples = self.features(known.traces)
-        forest = self.classifier(self) if len(users) else None
-        if forest is not None:
-            with warnings.catch_warnings():  # users with few sub-traces are classes, not a regression by mistake
-                warnings.filterwarnings("ignore", "The number of unique classes is greater than 50%")
-                forest.fit(examples.values, users.get_indexer(owner))
-            # one thread: otherwise the order in which threads finish changes the mean over the trees by rounding
-            forest.n_jobs = 1
+        # a larger forest takes more memory than training it again is worth
+        shared = self.classifier is extra_trees and self.trees * len(owner) * len(users) <= _SHARED_NODES
+        learn = once(ILLAttack._learned) if shared else ILLAttack._learned
+        forest = learn(replace(self, known_=None), examples.values, users.get_indexer(owner)) if len(users) else None
         return replace(self, known_=TrainedModel(forest, examples.cells, users))
+
+    def _learned(self, values: csc_array, classes: np.ndarray):
+        """The trained classifier."""
+        forest = self.classifier(self)
+        with warnings.catch_warnings():  # users with few sub-traces are classes, not a regression by mistake
+            warnings.filterwarnings("ignore", "The number of unique classes is greater than 50%")
+            forest.fit(values, classes)
+        # one thread: otherwise the order in which threads finish changes the mean over the trees by rounding
+        forest.n_jobs = 1
+        return forest
 
     def rank(self, anonymous: Traces) -> pd.DataFrame:
         if self.known_ is None:

@@ -1,13 +1,14 @@
 """Share results between the processes of one build, so that none is computed twice."""
 
 import os
+import pickle
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import fields, is_dataclass
 from functools import wraps
 from pathlib import Path
-
-import numpy as np
+from typing import Any
 
 from mobpriv.base.processes import environment, temporary_folder
 
@@ -22,11 +23,12 @@ def sharing() -> Iterator[None]:
         yield
 
 
-def once(function: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
-    """Let a function reuse the result of another process of the same build (:func:`sharing`) for equal arguments.
+def once(function: Callable) -> Callable:
+    """Decorate a function so that it reuses the result of another process of the same build (:func:`sharing`) for equal
+    arguments.
 
-    It must be a module-level function and return an array that depends only on its arguments. Outside a build it is called
-    directly.
+    It must be a function or method of the package, and its result must depend only on its arguments by position. Arguments by
+    keyword may make it faster, and of a dataclass only the fields count. Outside a build the function is called directly.
     """
     folder = os.environ.get(FOLDER)
     if not folder:
@@ -34,22 +36,39 @@ def once(function: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
     from joblib import hash as digest  # the import takes a tenth of a second, needed only when sharing
 
     @wraps(function)
-    def shared(*arguments):
-        file = Path(folder) / f"{digest((function.__module__, function.__qualname__, arguments))}.npz"
+    def shared(*arguments, **helpers):
+        if any(map(_of_a_notebook, arguments)):  # other notebooks may have other code under the same name
+            return function(*arguments, **helpers)
+        key = digest((function.__module__, function.__qualname__, [_fields(argument) for argument in arguments]))
+        file = Path(folder) / f"{key}.pickle"
         if file.exists():
-            with np.load(file) as stored:
-                _saved_seconds[0] += float(stored["seconds"])
-                return stored["value"]
+            seconds, value = pickle.loads(file.read_bytes())
+            _saved_seconds[0] += seconds
+            return value
         begun = time.perf_counter()
-        value = function(*arguments)
+        value = function(*arguments, **helpers)
+        stored = pickle.dumps((time.perf_counter() - begun, value), protocol=pickle.HIGHEST_PROTOCOL)
         part = file.with_suffix(f".{os.getpid()}.part")
         with suppress(FileNotFoundError):  # the build has ended and removed its folder, which must not be created again
-            with part.open("wb") as out:
-                np.savez(out, value=value, seconds=time.perf_counter() - begun)
+            part.write_bytes(stored)
             os.replace(part, file)
         return value
 
     return shared
+
+
+def _of_a_notebook(argument: Any) -> bool:
+    """Whether an argument, or a field of it, is an object whose class or code is in a notebook."""
+    if "__main__" in (type(argument).__module__, getattr(argument, "__module__", "")):
+        return True
+    return is_dataclass(argument) and any(_of_a_notebook(getattr(argument, field.name)) for field in fields(argument))
+
+
+def _fields(argument: Any) -> Any:
+    """A dataclass without what it has computed since: its name and fields."""
+    if is_dataclass(argument):
+        return type(argument).__qualname__, [_fields(getattr(argument, field.name)) for field in fields(argument)]
+    return argument
 
 
 def saved_seconds() -> float:

@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 
 from mobpriv.base.ranges import not_negative, one_of, positive, whole
+from mobpriv.base.sharing import once
 from mobpriv.ground.geo import check_plane
 from mobpriv.ground.grid import SquareGrid
 from mobpriv.mechanisms.alteration import ROUNDED_AT, ROUNDINGS, TARGETS, Alteration, alter, rounded_records
@@ -162,21 +163,25 @@ class HMC:
         maps = heat_maps(traces, self.grid)
         owner = self.profiles.users.get_indexer([self._owner(name) for name in maps.users])
         rule = self.step, self.least_step, self.patience, self.margin, self.unlike
-        return alter(maps, self.profiles, owner, *rule, self.k, self.target, self.rounding, self.rounded_at)
+        return once(alter)(maps, self.profiles, owner, *rule, self.k, self.target, self.rounding, self.rounded_at)
 
     def rebuild(self, traces: Traces, alteration: Alteration, rng: np.random.Generator) -> Rebuilt:
         """Apply Algorithms 2 and 3 to every trace, then erase small points of interest."""
-        users, offsets = by_user(traces)
+        users, _ = by_user(traces)
         if not users.equals(alteration.users.index):
             differing = users.symmetric_difference(alteration.users.index)
             raise ValueError(
                 f"alteration must be of the traces that are rebuilt, in their order (it differs in {differing[0] if len(differing) else 'the order'})"
             )
+        return once(HMC._all_rebuilt)(self, traces, alteration, rng.spawn(len(users)))
+
+    def _all_rebuilt(self, traces: Traces, alteration: Alteration, rngs: list[np.random.Generator]) -> Rebuilt:
+        users, offsets = by_user(traces)
         all_records = Track(milliseconds(traces), traces["lat"].to_numpy(), traces["lng"].to_numpy())
         cell = np.asarray(self.grid.cells(all_records.lat, all_records.lng), np.int64)
         map_records = alteration.users["held"].to_numpy()
         tracks, summary = [], []
-        for i, child in enumerate(rng.spawn(len(users))):
+        for i, child in enumerate(rngs):
             block = slice(offsets[i], offsets[i + 1])
             row = slice(*alteration.shares.indptr[i : i + 2])
             n = rounded_records(alteration.shares.data[row] * map_records[i], ROUNDINGS.index(self.rounding)).astype(np.int64)

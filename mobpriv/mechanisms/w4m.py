@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 
 from mobpriv.base.ranges import between, one_of, positive, whole
+from mobpriv.base.sharing import once
 from mobpriv.ground.geo import Points, across_the_date_line, check_plane, displacement, to_degrees, to_plane, towards
 from mobpriv.traces.table import Traces, by_user, from_blocks, milliseconds
 
@@ -103,6 +104,13 @@ class W4M:
         if n < self.k:
             are = "there is 1 user" if n == 1 else f"there are {n} users"
             raise ValueError(f"k must not exceed the number of users (k is {self.k}, {are}): lower k or add users")
+        result, rng.bit_generator.state = once(W4M._clusters)(self, traces, rng, pairs=pairs)
+        return result
+
+    def _clusters(self, traces: Traces, rng: np.random.Generator, pairs: "PairDistances | None") -> tuple[Clusters, dict]:
+        """The clusters, and the generator's state after the draws."""
+        users, _ = by_user(traces)
+        n = len(users)
         pairs = self.pairs(traces) if pairs is None else pairs
         radius = self._first_radius(traces) if self.radius is None else self.radius
         rounds = 1
@@ -116,7 +124,7 @@ class W4M:
         pivot = pivots[assigned]
         cost, reach = pairs.between(pivot, np.arange(n))
         columns = {"cluster": cluster, "pivot": users[pivot], "cost": cost, "reach": reach}
-        return Clusters(pd.DataFrame(columns, index=users), radius, rounds)
+        return Clusters(pd.DataFrame(columns, index=users), radius, rounds), rng.bit_generator.state
 
     def translate(self, traces: Traces, clusters: Clusters) -> Traces:
         """The traces of all clusters, each moved into its pivot's cylinder."""

@@ -5,6 +5,7 @@ import numpy as np
 import pandas as pd
 
 from mobpriv.base.ranges import true_or_false
+from mobpriv.base.sharing import once
 from mobpriv.ground.geo import Points, displacement, metres_per_degree_at, to_plane, unwrapped
 from mobpriv.metrics.pairs import means, row_ranges
 from mobpriv.traces.table import Traces
@@ -48,7 +49,7 @@ def distances_to_path(original: Traces, protected: Traces, plane: str = "ground"
     if ground:
         p = p._replace(x=unwrapped(p.x, ranges.start))
     p, q = (Points(*map(np.array, columns)) for columns in (p, q))  # one memory layout, so that numba compiles once
-    return _distances(p, ranges.start, q, ranges.first, ranges.last, interpolate, ground)
+    return once(_distances)(p, ranges.start, q, ranges.first, ranges.last, interpolate, ground)
 
 
 @numba.njit(cache=True, parallel=True)

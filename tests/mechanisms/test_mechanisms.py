@@ -190,7 +190,10 @@ def first_pivots(mechanism, rng, at):
 
 def biased(rng):
     """In place of a generator: the first of four comes earlier in the order than the others, in 4 of 10 cases before all."""
-    return SimpleNamespace(permutation=lambda n: np.argsort(rng.random(n) * np.where(np.arange(n) % 4, 1, 0.65)))
+    return SimpleNamespace(
+        bit_generator=SimpleNamespace(state=None),
+        permutation=lambda n: np.argsort(rng.random(n) * np.where(np.arange(n) % 4, 1, 0.65)),
+    )
 
 
 def off_by_5_percent(channel):

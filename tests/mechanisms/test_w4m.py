@@ -38,7 +38,7 @@ def parallel_lanes(north, records=20, east_step=100.0, seconds=60):
 
 def pivots_in(order):
     """In place of a generator: pivots are tried in this order."""
-    return SimpleNamespace(permutation=lambda n: np.array(order[:n]))
+    return SimpleNamespace(bit_generator=SimpleNamespace(state=None), permutation=lambda n: np.array(order[:n]))
 
 
 @pytest.mark.parametrize("plane", ["ground", "mercator"])
