@@ -24,8 +24,7 @@ def sharing() -> Iterator[None]:
 
 
 def once(function: Callable) -> Callable:
-    """Decorate a function so that it reuses the result of another process of the same build (:func:`sharing`) for equal
-    arguments.
+    """Let a function reuse the result of another process of the same build (:func:`sharing`) for equal arguments.
 
     It must be a function or method of the package, and its result must depend only on its arguments by position. Arguments by
     keyword may make it faster, and of a dataclass only the fields count. Outside a build the function is called directly.
