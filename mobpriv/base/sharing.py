@@ -13,6 +13,7 @@ from typing import Any
 from mobpriv.base.processes import environment, temporary_folder
 
 FOLDER = "MOBPRIV_COMPUTED"  # environment variable: the folder of results that the processes of one build share
+_LARGEST, _ALL = 1 << 25, 1 << 31  # bytes of one result, and of all results in the folder
 _saved_seconds = [0.0]  # seconds of computation saved by this process
 
 
@@ -41,19 +42,34 @@ def once(function: Callable) -> Callable:
         key = digest((function.__module__, function.__qualname__, [_fields(argument) for argument in arguments]))
         file = Path(folder) / f"{key}.pickle"
         if file.exists():
-            seconds, value = pickle.loads(file.read_bytes())
-            _saved_seconds[0] += seconds
-            return value
+            with suppress(FileNotFoundError):  # another process has just removed it
+                seconds, value = pickle.loads(file.read_bytes())
+                _saved_seconds[0] += seconds
+                return value
         begun = time.perf_counter()
         value = function(*arguments, **helpers)
         stored = pickle.dumps((time.perf_counter() - begun, value), protocol=pickle.HIGHEST_PROTOCOL)
-        part = file.with_suffix(f".{os.getpid()}.part")
         with suppress(FileNotFoundError):  # the build has ended and removed its folder, which must not be created again
-            part.write_bytes(stored)
-            os.replace(part, file)
+            _keep(file, stored)
         return value
 
     return shared
+
+
+def _keep(file: Path, stored: bytes) -> None:
+    """Store a result in the build's folder, and remove the oldest ones if the folder is full."""
+    if len(stored) > _LARGEST:
+        return
+    part = file.with_suffix(f".{os.getpid()}.part")
+    part.write_bytes(stored)
+    os.replace(part, file)
+    files = sorted((entry.stat().st_mtime, entry.stat().st_size, entry.path) for entry in os.scandir(file.parent))
+    excess = sum(size for _, size, _ in files) - _ALL
+    for _, size, oldest in files:
+        if excess <= 0:
+            break
+        os.unlink(oldest)
+        excess -= size
 
 
 def _of_a_notebook(argument: Any) -> bool:

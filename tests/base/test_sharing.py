@@ -3,6 +3,8 @@
 import os
 import shutil
 import time
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -32,6 +34,51 @@ def test_what_one_process_computed_is_not_computed_again_inside_a_build():
     assert sharing.FOLDER not in os.environ
     sharing.once(doubled)(values, 2)
     assert CALLS == [2, 3, 2, 2]  # alone nothing is kept
+
+
+@dataclass(frozen=True)
+class Shifted:
+    by: int
+
+    @cached_property
+    def computed_since(self):
+        return object()
+
+    def shift(self, values, **helpers):
+        CALLS.append((self.by, *helpers))
+        return values + self.by
+
+
+def test_of_a_dataclass_its_fields_count_and_arguments_by_keyword_do_not():
+    CALLS.clear()
+    with sharing.sharing():
+        for shifted in (Shifted(1), Shifted(2), Shifted(1)):
+            assert shifted.computed_since
+            assert (sharing.once(Shifted.shift)(shifted, np.zeros(2), faster=object()) == shifted.by).all()
+    assert CALLS == [(1, "faster"), (2, "faster")]
+
+
+def test_code_of_a_notebook_is_not_shared(monkeypatch):
+    monkeypatch.setattr(Shifted, "__module__", "__main__")
+    CALLS.clear()
+    with sharing.sharing():
+        for _ in range(2):
+            sharing.once(Shifted.shift)(Shifted(1), np.zeros(2))
+    assert CALLS == [(1,), (1,)]
+
+
+def test_the_folder_is_bounded(monkeypatch):
+    monkeypatch.setattr(sharing, "_LARGEST", 1000)
+    monkeypatch.setattr(sharing, "_ALL", 1000)
+    CALLS.clear()
+    with sharing.sharing():
+        for by in (1, 2, 1, 2):  # of two results of 500 bytes and more one is kept
+            sharing.once(doubled)(np.ones(50), by)
+            time.sleep(0.01)
+        assert CALLS == [1, 2, 1, 2]
+        for _ in range(2):
+            sharing.once(doubled)(np.ones(200), 3)
+    assert CALLS == [1, 2, 1, 2, 3, 3]  # too large to be kept
 
 
 def test_the_folder_of_a_build_that_has_ended_does_not_come_back():
