@@ -109,15 +109,17 @@ def name_ranks(profiles: pd.DataFrame) -> np.ndarray:
 def per_group(mechanism, profiles: pd.DataFrame, groups, rng: np.random.Generator) -> Protected:
     """Protect the rows of each group by themselves, as §7 does with municipalities; ``groups``: the label of each row.
 
-    ``mechanism``: one that forms groups (Primule, Mdav).
-
-    The groups of the result are numbered through all of these, in the order of their labels, each with a child of ``rng``.
+    The groups of the result are numbered through all of these, in the order of their labels, each with a child of ``rng``. A
+    mechanism that forms none (NoisyProfiles) gives none.
     """
     rows = rows_by_group(groups, len(profiles))
     values, group, anonymous, start = np.empty(profiles.shape), np.empty(len(profiles), np.int64), [], 0
     for group_rows, child in zip(rows, rng.spawn(len(rows)), strict=True):
         protected = mechanism.protect(profiles.iloc[group_rows], child)
-        values[group_rows], group[group_rows] = protected.values, protected.group + start
-        start += int(protected.group.max()) + 1
+        values[group_rows] = protected.values
+        if protected.group is not None:
+            group[group_rows] = protected.group + start
+            start += int(protected.group.max()) + 1
         anonymous.append(protected.anonymous)
-    return Protected(pd.DataFrame(values, profiles.index, profiles.columns, copy=False), group, all(anonymous))
+    table = pd.DataFrame(values, profiles.index, profiles.columns, copy=False)
+    return Protected(table, None, None) if None in anonymous else Protected(table, group, all(anonymous))
