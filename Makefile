@@ -28,7 +28,8 @@ lint: $(STAMP)  ## formatting and lint only
 	@$(PY) -m mobpriv.book.prose
 
 site-test: $(STAMP)  ## open the built book in a headless browser: links, requests, scripts, accessibility
-	@$(PY) -m pytest -n $(WORKERS) --dist worksteal tests/site $(ARGS); $(TOOK)
+	@# one more than cores: a browser that waits leaves a core idle
+	@$(PY) -m pytest -n $$(($(WORKERS) + 1)) --dist worksteal tests/site $(ARGS); $(TOOK)
 
 format: $(STAMP)  ## format the code, strip the notebooks
 	@$(PY) -m ruff format
