@@ -1,6 +1,7 @@
 """What is computed once for all processes of a build."""
 
 import os
+import pickle
 import shutil
 import time
 from dataclasses import dataclass
@@ -8,8 +9,13 @@ from functools import cached_property
 from pathlib import Path
 
 import numpy as np
+import pytest
+from trace_making import strolls
 
+from mobpriv.attacks import ILLAttack
 from mobpriv.base import sharing
+from mobpriv.mechanisms import HMC, W4M, GeoI
+from mobpriv.metrics.spatial import distances_to_path
 
 CALLS = []
 
@@ -58,13 +64,72 @@ def test_of_a_dataclass_its_fields_count_and_arguments_by_keyword_do_not():
     assert CALLS == [(1, "faster"), (2, "faster")]
 
 
-def test_code_of_a_notebook_is_not_shared(monkeypatch):
+@dataclass(frozen=True)
+class Held:
+    """A dataclass that holds something of a notebook."""
+
+    what: object
+
+    def shift(self, values):
+        CALLS.append("held")
+        return values
+
+
+def of_a_notebook():
+    """Stands for a function, or a class, that a notebook defines."""
+
+
+@pytest.mark.parametrize(
+    "argument", [Shifted(1), Held(Shifted(1)), Held(of_a_notebook)], ids=["itself", "a field", "a function"]
+)
+def test_code_of_a_notebook_is_not_shared(argument, monkeypatch):
     monkeypatch.setattr(Shifted, "__module__", "__main__")
+    monkeypatch.setattr(of_a_notebook, "__module__", "__main__")
     CALLS.clear()
     with sharing.sharing():
         for _ in range(2):
-            sharing.once(Shifted.shift)(Shifted(1), np.zeros(2))
-    assert CALLS == [(1,), (1,)]
+            sharing.once(type(argument).shift)(argument, np.zeros(2))
+    assert len(CALLS) == 2
+
+
+def test_a_result_that_another_process_has_just_removed_is_computed(monkeypatch):
+    CALLS.clear()
+    with sharing.sharing():
+        monkeypatch.setattr(Path, "exists", lambda path: True)
+        assert (sharing.once(doubled)(np.ones(2), 7) == 7).all()
+    assert CALLS == [7]
+
+
+def of_w4m(traces, seed, way):
+    rng = np.random.default_rng(seed)
+    return W4M(delta=(300.0, 900.0)[way]).protect(traces, rng), rng.random()
+
+
+def of_hmc(traces, seed, way):
+    rng = np.random.default_rng(seed)
+    return HMC(traces, rounded_at=("end", "rule")[way], least_step=5).protect(traces, rng), rng.random()
+
+
+def of_ill(traces, seed, way):
+    return ILLAttack(7200.0, trees=5, seed=seed, max_features=(0.3, 0.9)[way]).fit(traces).rank(traces)
+
+
+def of_distances(traces, seed, way):
+    return distances_to_path(traces, GeoI(0.01).protect(traces, np.random.default_rng(seed)), interpolate=bool(way))
+
+
+@pytest.mark.parametrize("compute", [of_w4m, of_hmc, of_ill, of_distances])
+def test_what_pages_share_is_what_each_computes_alone(compute):
+    """With two seeds and two settings, each twice: the second time the result is another's, and the generator stands where it would."""
+    traces = strolls(8, distance=500.0)
+    cases = [(seed, way) for seed in (1, 2) for way in (0, 1)]
+    alone = [pickle.dumps(compute(traces, *case)) for case in cases]
+    assert len(set(alone)) == len(cases)
+    before = sharing.saved_seconds()
+    with sharing.sharing():
+        for _ in range(2):
+            assert [pickle.dumps(compute(traces, *case)) for case in cases] == alone
+    assert sharing.saved_seconds() > before
 
 
 def test_the_folder_is_bounded(monkeypatch):

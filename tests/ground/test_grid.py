@@ -149,6 +149,7 @@ class TestAreaGrid:
         (lambda: SquareGrid(-800), "cell must be positive, in m"),
         (lambda: S2Grid(31), r"level .* \(got 31\)"),
         (lambda: AreaGrid(45.0, 5.0, width=0), r"width must be positive, in m \(got 0\)"),
+        (lambda: AreaGrid(45.0, 5.0, height=np.nan), r"height must be positive, in m \(got nan\)"),
         (lambda: AreaGrid(45.0, 5.0, columns=2.5), r"columns must be a whole number, at least 1 \(got 2.5\)"),
         (lambda: AreaGrid(45.0, 5.0, rows=0), "rows must be a whole number"),
         (lambda: AreaGrid(89.99, 5.0), "beyond the pole"),

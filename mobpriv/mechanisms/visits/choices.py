@@ -19,7 +19,10 @@ _MAX_EPSILON = 700.0  # above it 1/(1 + e^ε) is 0 in floating point: nothing wo
 
 @dataclass(frozen=True, eq=False)
 class VisitsMechanism:
-    """What the mechanisms on profiles share; each perturbs the values in χ in ``noisy(true, chi, u)``, u uniform numbers."""
+    """What the mechanisms on profiles share; each perturbs the values in χ in ``noisy(true, chi, u)``, u uniform numbers.
+
+    Profiles are counts; a mechanism on booleans has its own ``checked``, one that draws other numbers its own ``drawn``.
+    """
 
     epsilon: float | np.ndarray | pd.Series  # per visit, or visited POI; one number, or one a user
     chi: Neighbourhood | np.ndarray | pd.DataFrame | None = None  # None: all POIs
