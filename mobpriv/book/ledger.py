@@ -302,13 +302,13 @@ def _of_its_kind(verdict: Verdict) -> str:
     """The sentences that a kind of verdict always has."""
     if verdict.verdict == DIRECTION:
         return (
-            f"Our number differs from the printed number. The direction that the paper concludes from it holds for all values "
-            f"inside the 95{FIXED}% intervals."
+            f"Our number differs from the printed number. The direction that the paper concludes from the printed number holds "
+            f"for all values inside the 95{FIXED}% intervals."
         )
     if verdict.verdict == UNDECIDED and verdict.n is not None and verdict.low is None:
         return f"The cases are too few (n{FIXED}={FIXED}{shown(verdict.n)}) for a 95{FIXED}% interval."
     if verdict.verdict == UNDECIDED and not verdict.claim.relation:
-        turns = " The direction is uncertain, too." if verdict.test else ""
+        turns = " The direction is also uncertain." if verdict.test else ""
         return f"The printed number lies inside our interval.{turns}"
     if verdict.verdict == NOT_COMPARABLE:
         return f"The number depends on the machine: {verdict.claim.why.strip()}."

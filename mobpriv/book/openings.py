@@ -49,7 +49,7 @@ def closing(notebook: str, verdicts: str, findings: Sequence[str], errata: Seque
 def path(titles: dict[str, str], verdicts: Sequence[Verdict], answers: dict[str, Answer], more: dict[str, str]) -> str:
     """The count of a chapter's claims and its pages (name -> title) with their answers; ``more``: pages of the supplement."""
     claims = sums.counts(verdict for verdict in verdicts if verdict.claim.notebook in titles | more)
-    lines = [f"{sums.in_words(claims)}.\n"] if claims else []
+    lines = [f"Our [verdicts](how-to-read.md) on {sums.in_words(claims)}.\n"] if claims else []
     lines.append(listed(titles, answers))
     if more:
         pages = ", ".join(f"[{text}](notebooks/{notebook}.ipynb)" for notebook, text in more.items())

@@ -98,8 +98,8 @@ def _code(record: dict) -> str:
 def _rearranged(record: dict) -> str:
     """The sentence on a result that was carried over."""
     return (
-        "The code was rearranged after this run. On the data that come with the book, the new code gives the numbers of the "
-        f"old code (checked at commit {record['carried']})."
+        "The code was reorganised after this run. On the data that come with the book, the new code computes the same numbers as "
+        f"the old code (checked at commit {record['carried']})."
     )
 
 

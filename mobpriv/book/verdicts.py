@@ -60,7 +60,7 @@ ACROSS = "across"  # the "run" of a claim that compares runs with each other
 QUICK = "not judged: a quick run"
 OLDER = "not judged: the results are older than the test"
 UNJUDGED = (QUICK, OLDER)
-_IN_SAMPLE = f"This holds in our sample, but not for all values inside the 95{FIXED}% intervals."
+_IN_SAMPLE = f"This finding holds in our sample, but not for all values inside the 95{FIXED}% intervals."
 _EXPLANATION, FINDING, ANSWER, BRIEF = "explanation", "finding", "answer", "brief"  # kinds of texts with numbers
 NO_DATA = "no data set"  # the row of a claim that uses no data set
 
@@ -507,7 +507,7 @@ def check_errata(
             by_title = {run.title: results.get(run.name, {}).get(erratum.notebook, {}) for run in others}
             elsewhere[erratum.id] = _outcomes(
                 "The computation",
-                {True: "shows the same", False: "does not show it", None: "is inconclusive"},
+                {True: "also shows the erratum", False: "does not show it", None: "is inconclusive"},
                 erratum.demonstration,
                 {title: {name: values.get(name) for name in read} for title, values in by_title.items()},
             )

@@ -66,7 +66,7 @@ _OF_THE_BOOK = "The numbers on {others} come with the book, from runs of the sam
 _NOT_OF_THESE_DATA = "The text between the results was written for the data sets of the book. Where it differs from a result, the result holds for these data."
 _VARIANTS_EXPLAINED = (
     "The thesis's methods have two variants. <em>text</em>: as the thesis describes them; <em>program</em>: as in its author's code "
-    "(another split into halves, distances in a Mercator projection, other weights). The parameter <code>reading</code> chooses one."
+    "(another split into halves, distances in a Mercator projection, other weights). The parameter <code>variant</code> chooses one."
 )
 
 

@@ -391,7 +391,7 @@ class TestCarryingOver:
         build.write_pages({"nb": "city"}, today)
         status = (today / "book" / "_generated" / "status.md").read_text()
         assert status.count("at commit unknown; carried over at commit unknown |\n") == 2
-        assert "was rearranged after this run" in (today / "book" / "notebooks" / "nb.ipynb").read_text()
+        assert "was reorganised after this run" in (today / "book" / "notebooks" / "nb.ipynb").read_text()
 
     def test_another_reading_is_run_in_both(self, checkouts):
         before, today = checkouts

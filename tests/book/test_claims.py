@@ -353,7 +353,7 @@ def test_an_erratum_must_be_demonstrated():
     other = {"holds": False, "rate.AP-Attack.none": 1}
     runs = city | {"geolife": {"nb": other}, "cabspotting": {"nb": RESULTS}, "callers": {"nb": {}}}
     assert check_errata([erratum("holds")], runs, REGISTRY) == {
-        "E1": " The computation shows the same on Cabspotting, but does not show it on GeoLife."
+        "E1": " The computation also shows the erratum on Cabspotting, but does not show it on GeoLife."
     }
     for demonstration, results, line in [
         ("not holds", city, "is not true"),

@@ -134,7 +134,13 @@ def test_a_path_gives_each_page_its_answer_and_names_those_of_the_supplement():
     titles, answers = {"nb": "Figure 1", "other": "Ours"}, {"other": Answer("Found.")}
     text = openings.path(titles, [Verdict(claim(), "city", AGREES)], answers, {"more": "Choices"})
     assert text.splitlines() == [
-        *("1 claim: 1 agree.", "", "- [Figure 1](notebooks/nb.ipynb)", "- [Ours](notebooks/other.ipynb): Found.", ""),
+        *(
+            "Our [verdicts](how-to-read.md) on 1 claim: 1 agree.",
+            "",
+            "- [Figure 1](notebooks/nb.ipynb)",
+            "- [Ours](notebooks/other.ipynb): Found.",
+            "",
+        ),
         "In the [supplement](supplement.md): [Choices](notebooks/more.ipynb).",
     ]
 
@@ -189,7 +195,7 @@ class TestFindings:
     def test_what_is_so_in_the_sample_only_says_so(self):
         holds, results = "city.loss > 0.2 and city.loss > 0.25 and geolife.loss < 1", {"city": loss(), "geolife": loss()}
         text = self.text_of("It costs.", holds, results)
-        assert text == "It costs. This holds in our sample, but not for all values inside the 95 % intervals."
+        assert text == "It costs. This finding holds in our sample, but not for all values inside the 95 % intervals."
         assert (
             self.text_of("It costs.", "city.loss > 0.25", of_cases=True) == "It costs."
         )  # of each case at hand the values decide
