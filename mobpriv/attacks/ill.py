@@ -28,7 +28,7 @@ from mobpriv.traces.table import Traces, by_user, milliseconds
 
 DAY = 86_400.0  # s
 _HOUR = 3_600_000  # ms
-_SHARED_NODES = 1 << 25  # trees × sub-traces × users of a forest that pages share: about 130 MB
+_SHARED_NODES = 7 << 20  # trees × sub-traces × users of a forest that pages share: about 27 MB
 
 
 class TrainedModel(NamedTuple):

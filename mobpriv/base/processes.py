@@ -8,13 +8,14 @@ ended.
 import os
 import shutil
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from multiprocessing import connection, get_context, parent_process
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Thread
+from typing import Any
 
 
 def end_with_parent(*others: connection.Connection) -> None:
@@ -91,3 +92,17 @@ def environment(variables: dict[str, str]) -> Iterator[None]:
     finally:
         for name, value in before.items():
             os.environ.pop(name) if value is None else os.environ.__setitem__(name, value)
+
+
+def in_one_thread(function: Callable, *arguments) -> Any:
+    """Run ``function(*arguments)`` without threads: the work for one user is too small for them."""
+    import numba  # the import takes a third of a second, and a parent that only hands out work needs none
+    from threadpoolctl import threadpool_limits
+
+    threads = numba.get_num_threads()
+    numba.set_num_threads(1)
+    try:
+        with threadpool_limits(1):
+            return function(*arguments)
+    finally:
+        numba.set_num_threads(threads)

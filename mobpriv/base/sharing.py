@@ -14,6 +14,7 @@ from mobpriv.base.processes import environment, temporary_folder
 
 FOLDER = "MOBPRIV_COMPUTED"  # environment variable: the folder of results that the processes of one build share
 _LARGEST, _ALL = 1 << 25, 1 << 31  # bytes of one result, and of all results in the folder
+_SHORTEST = 0.1  # seconds; a shorter computation is not worth a file
 _saved_seconds = [0.0]  # seconds of computation saved by this process
 
 
@@ -48,41 +49,50 @@ def once(function: Callable) -> Callable:
                 return value
         begun = time.perf_counter()
         value = function(*arguments, **helpers)
-        stored = pickle.dumps((time.perf_counter() - begun, value), protocol=pickle.HIGHEST_PROTOCOL)
-        with suppress(FileNotFoundError):  # the build has ended and removed its folder, which must not be created again
-            _keep(file, stored)
+        seconds = time.perf_counter() - begun
+        if seconds >= _SHORTEST:
+            _keep(file, pickle.dumps((seconds, value), protocol=pickle.HIGHEST_PROTOCOL))
         return value
 
     return shared
 
 
 def _keep(file: Path, stored: bytes) -> None:
-    """Store a result in the build's folder, and remove the oldest ones if the folder is full."""
+    """Store a result in the build's folder if there is space, and remove the oldest ones if the folder is too large."""
     if len(stored) > _LARGEST:
         return
     part = file.with_suffix(f".{os.getpid()}.part")
-    part.write_bytes(stored)
-    os.replace(part, file)
-    files = sorted((entry.stat().st_mtime, entry.stat().st_size, entry.path) for entry in os.scandir(file.parent))
-    excess = sum(size for _, size, _ in files) - _ALL
-    for _, size, oldest in files:
-        if excess <= 0:
-            break
-        os.unlink(oldest)
-        excess -= size
+    with suppress(OSError):  # the disk is full, or the build has ended and removed its folder: the page needs the value only
+        try:
+            part.write_bytes(stored)
+            os.replace(part, file)
+        finally:
+            part.unlink(missing_ok=True)
+        files = sorted((entry.stat().st_mtime, entry.stat().st_size, entry) for entry in file.parent.glob("*.pickle"))
+        excess = sum(size for _, size, _ in files) - _ALL
+        for _, size, oldest in files:
+            if excess <= 0:
+                break
+            oldest.unlink(missing_ok=True)  # another process may have removed it
+            excess -= size
 
 
 def _of_a_notebook(argument: Any) -> bool:
-    """Whether an argument, or a field of it, is an object whose class or code is in a notebook."""
+    """Whether an argument, or what it holds, is an object whose class or code is in a notebook."""
     if "__main__" in (type(argument).__module__, getattr(argument, "__module__", "")):
         return True
-    return is_dataclass(argument) and any(_of_a_notebook(getattr(argument, field.name)) for field in fields(argument))
+    if is_dataclass(argument):
+        return any(_of_a_notebook(getattr(argument, field.name)) for field in fields(argument))
+    if isinstance(argument, dict):
+        return any(map(_of_a_notebook, argument.values()))
+    return isinstance(argument, list | tuple) and any(map(_of_a_notebook, argument))
 
 
 def _fields(argument: Any) -> Any:
     """A dataclass without what it has computed since: its name and fields."""
     if is_dataclass(argument):
-        return type(argument).__qualname__, [_fields(getattr(argument, field.name)) for field in fields(argument)]
+        cls = type(argument)
+        return cls.__module__, cls.__qualname__, [_fields(getattr(argument, field.name)) for field in fields(argument)]
     return argument
 
 

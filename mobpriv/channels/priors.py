@@ -103,7 +103,7 @@ def most_active(traces: Traces, grid: AreaGrid, n: int = 10, start: str = "") ->
 
     ``start``: only users whose name begins with it. They replace the paper's "10 randomly selected users".
     """
-    whole("the number of users", n, 1)
+    n = whole("the number of users", n, 1)
     users, offsets = by_user(traces)
     inside = _per_user(grid.cells(traces["lat"].to_numpy(), traces["lng"].to_numpy()) >= 0, offsets)
     count = pd.Series(inside, index=users)[[name.startswith(start) for name in users]]

@@ -17,7 +17,6 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
 from mobpriv.base import processes
@@ -107,7 +106,7 @@ def prepare(
 
     ValueError, before anything is read, if no optimal channel can be computed for the area, see `checks.affordable`.
     """
-    _check_area(width_km, height_km, columns, rows, users)
+    columns, rows, users = _checked_area(width_km, height_km, columns, rows, users)
     begins = begins or _person_prefix(dataset)
     data, traces, restriction = chosen_users(dataset, leave_out, max_users, begins)
     users = _number_of_users(traces["user"].cat.categories, users, begins, leave_out, max_users)
@@ -186,7 +185,7 @@ def prepare_halves(
     Days and halves are those of the re-identification chapter: the first half of the days and the rest. There are at most as
     many users as have a known record inside the area.
     """
-    _check_area(width_km, height_km, columns, rows, users)
+    columns, rows, users = _checked_area(width_km, height_km, columns, rows, users)
     begins = begins or _person_prefix(dataset)
     setting = in_halves(choose(dataset, start, days, leave_out, max_users, begins), "calendar", days)
 
@@ -246,13 +245,13 @@ def _users_inside(traces: Traces, grid: AreaGrid, begins: str) -> int:
     return max(names[names.str.startswith(begins)].nunique(), 1)
 
 
-def _check_area(width_km: float, height_km: float, columns: int, rows: int, users: int) -> None:
-    """Refuse an area for which no optimal channel can be computed, see `checks.affordable`."""
+def _checked_area(width_km: float, height_km: float, columns: int, rows: int, users: int) -> list[int]:
+    """Return columns, rows and users; refuse an area for which no optimal channel can be computed, see `checks.affordable`."""
     for name, km in (("width_km", width_km), ("height_km", height_km)):
         positive(name, km, "km")
-    for name, number in (("columns", columns), ("rows", rows), ("users", users)):
-        whole(name, number, 1)
-    checks.affordable(columns * rows)
+    counts = [whole(name, number, 1) for name, number in (("columns", columns), ("rows", rows), ("users", users))]
+    checks.affordable(counts[0] * counts[1])
+    return counts
 
 
 def _number_of_users(names, users: int, begins: str, leave_out: str, max_users: int) -> int:
@@ -521,12 +520,12 @@ def for_each_user(
     ``keep(name, compute)`` stores the rows of one user, for example with :func:`mobpriv.book.step`, so that an interrupted run
     continues. The numbers do not depend on the number of processes, ``workers``: every user is computed with one thread.
     """
-    whole("workers", workers, 1)
+    workers = whole("workers", workers, 1)
     areas = [Area(prior, distances) for prior in checks.prior(np.array(list(priors), float), several=True)]
     names = [f"{scenario.__name__}-{user}" for user in range(1, 1 + len(areas))]
     if workers == 1:
         tables = [
-            keep(name, lambda area=area: _in_one_thread(scenario, area, *arguments))
+            keep(name, lambda area=area: processes.in_one_thread(scenario, area, *arguments))
             for name, area in zip(tqdm(names, disable=None), areas, strict=True)
         ]
     else:
@@ -534,14 +533,11 @@ def for_each_user(
         # the pool ends first, immediately on an error
         with ThreadPoolExecutor(workers) as threads, processes.pool(workers) as pool:
             waiting = threads.map(
-                lambda name, area: keep(name, lambda: pool.submit(_in_one_thread, scenario, area, *arguments).result()),
+                lambda name, area: keep(
+                    name, lambda: pool.submit(processes.in_one_thread, scenario, area, *arguments).result()
+                ),
                 names,
                 areas,
             )
             tables = list(tqdm(waiting, total=len(names), disable=None))
     return [{"user": user} | row for user, table in enumerate(tables, 1) for row in table]
-
-
-def _in_one_thread(scenario, *arguments):
-    with threadpool_limits(1):
-        return scenario(*arguments)

@@ -14,13 +14,14 @@ from scipy.optimize import brentq
 from mobpriv.attacks import ILLAttack
 from mobpriv.attacks.policies import reidentified
 from mobpriv.base.numbers import shown
+from mobpriv.base.processes import in_one_thread
 from mobpriv.base.ranges import between, one_of, positive, whole
 from mobpriv.experiments.days import AttackSetting, Choice, choose, days_spanned, in_halves
 from mobpriv.experiments.pulp import NO_MECHANISM, Law, cut_rule, evenly_spaced, objective_text, recommended
 from mobpriv.mechanisms import HMC, TriLateration
 from mobpriv.pulp import SWEEPS, Candidate, Metrics, Sweep, models
 from mobpriv.pulp.annealing import anneal
-from mobpriv.pulp.users import in_one_thread, noise
+from mobpriv.pulp.users import noise
 from mobpriv.traces.sub_traces import slices
 from mobpriv.traces.table import Traces, by_user, from_blocks, milliseconds, rows
 

@@ -33,7 +33,6 @@ from mobpriv.traces.table import milliseconds
 from mobpriv.visits.profiles import user_positions
 
 Icps = pd.DataFrame
-_ICP_COLUMNS = ("user", "municipality", "key")
 
 WEEKS = 4
 SLOT_STARTS = (0, 8, 19)  # hours at which the slots begin: [00:00, 08:00), [08:00, 19:00), [19:00, 24:00)

@@ -104,6 +104,8 @@ class W4M:
         if n < self.k:
             are = "there is 1 user" if n == 1 else f"there are {n} users"
             raise ValueError(f"k must not exceed the number of users (k is {self.k}, {are}): lower k or add users")
+        if pairs is not None and not pairs.belong_to(traces, self):
+            raise ValueError("pairs must hold the distances of these traces under this mechanism: pass mechanism.pairs(traces)")
         result, rng.bit_generator.state = once(W4M._clusters)(self, traces, rng, pairs=pairs)
         return result
 
@@ -197,6 +199,12 @@ class PairDistances:
                 side = outermost.reduceat(coordinate, offsets[:-1]) * metres
                 distance = np.abs(side[:, None] - side[None, :]) - 1e-6  # m, for rounding
                 np.maximum(self.reach, distance, out=self.reach)
+
+    def belong_to(self, traces: Traces, mechanism: "W4M") -> bool:
+        """Whether these are the distances of ``mechanism`` between ``traces``."""
+        s, offsets = space_time(traces, mechanism.plane), by_user(traces)[1]
+        same = (self.delta, self.cap) == (float(mechanism.delta), int(mechanism.cap)) and np.array_equal(self.offsets, offsets)
+        return same and all(map(np.array_equal, self.s, s))
 
     def between(self, first, second) -> tuple[np.ndarray, np.ndarray]:
         """LSTD (a count) and reach (m) of the pairs (first[i], second[i])."""

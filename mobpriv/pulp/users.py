@@ -3,11 +3,8 @@
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
-from typing import Any
 
-import numba
 import numpy as np
-from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
 from mobpriv.base import processes
@@ -50,7 +47,7 @@ def each_user(
     names = [f"{name}-{i}" for i in range(1, 1 + len(users))]
     progress = tqdm(range(len(users)), desc=name, unit="user", disable=None)
     if workers == 1:
-        return [row for i in progress for row in keep(names[i], lambda i=i: in_one_thread(function, *inputs(i)))]
+        return [row for i in progress for row in keep(names[i], lambda i=i: processes.in_one_thread(function, *inputs(i)))]
     # one waiting thread per user in progress: users whose rows are stored already are never sent to a process
     with ExitStack() as ending:
         pool, at_once = ending.enter_context(_pool(workers))
@@ -58,7 +55,8 @@ def each_user(
         # the pool, which ends next, releases the waiting threads
         ending.callback(threads.shutdown, wait=False, cancel_futures=True)
         tables = threads.map(
-            lambda i: keep(names[i], lambda: pool.submit(in_one_thread, function, *inputs(i)).result()), range(len(users))
+            lambda i: keep(names[i], lambda: pool.submit(processes.in_one_thread, function, *inputs(i)).result()),
+            range(len(users)),
         )
         return [row for _, table in zip(progress, tables, strict=True) for row in table]
 
@@ -82,14 +80,3 @@ def _pool(workers: int | str) -> Iterator[tuple[Executor, int]]:
         ) from None
     with client:
         yield client.get_executor(pure=False), max(1, _USERS_PER_THREAD * sum(client.nthreads().values()))
-
-
-def in_one_thread(function: Callable, *arguments) -> Any:
-    """Run ``function(*arguments)`` without threads: the work for one user is too small for them."""
-    threads = numba.get_num_threads()
-    numba.set_num_threads(1)
-    try:
-        with threadpool_limits(1):
-            return function(*arguments)
-    finally:
-        numba.set_num_threads(threads)

@@ -92,7 +92,7 @@ def user_positions(user: pd.Series) -> tuple[np.ndarray, pd.Index]:
     if not names.is_unique:
         duplicate = names[names.duplicated()][0]
         raise ValueError(
-            f"users must have distinct names as texts ({duplicate} occurs as a number and as a text): make all of them texts"
+            f"users must have distinct names as texts ({duplicate} occurs twice, for example as a number and as a text): make all of them texts"
         )
     rank = np.empty(len(names), np.int64)
     rank[np.argsort(names)] = np.arange(len(names))

@@ -140,7 +140,7 @@ NO_DAYS = [(None, "UTC"), ("x", "UTC"), ([1], "UTC"), ("2026-03-02", "No/Where")
         (
             count_profiles,
             (calls_of([("a", 0, "c1")] * 2).assign(user=pd.Series([10, "10"], dtype=object)), POIS),
-            "10 occurs as a number and as a text",
+            "10 occurs twice",
         ),
         (count_profiles, (CALL, {}), "pois must map one cell or more"),
         (count_profiles, (CALL, pd.Series(["p", "q"], ["c", "c"])), "every cell must occur once in pois .c occurs twice"),

@@ -35,8 +35,6 @@ _SPEED, _START_UP = 9.0, 240.0  # m/s on the way (32 km/h), s before it
 _CHRONOTYPE = 0.8  # h, standard deviation of the shift of a person's day
 _STAYS = 64  # of a day, at most
 
-_Life = tuple[np.ndarray, np.ndarray, np.ndarray, int]  # arrive, leave, place of each stay in order; how many stays
-
 
 class World(NamedTuple):
     """The ground as arrays for compiled code."""

@@ -113,6 +113,8 @@ def per_group(mechanism, profiles: pd.DataFrame, groups, rng: np.random.Generato
     mechanism that forms none (NoisyProfiles) gives none.
     """
     rows = rows_by_group(groups, len(profiles))
+    if not len(rows):
+        return mechanism.protect(profiles, rng)
     values, group, anonymous, start = np.empty(profiles.shape), np.empty(len(profiles), np.int64), [], 0
     for group_rows, child in zip(rows, rng.spawn(len(rows)), strict=True):
         protected = mechanism.protect(profiles.iloc[group_rows], child)
