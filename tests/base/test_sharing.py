@@ -20,6 +20,11 @@ from mobpriv.metrics.spatial import distances_to_path
 CALLS = []
 
 
+@pytest.fixture(autouse=True)
+def _short_computations(monkeypatch):
+    monkeypatch.setattr(sharing, "_SHORTEST", 0.0)
+
+
 def doubled(values, by):
     CALLS.append(by)
     time.sleep(0.05)
@@ -162,3 +167,33 @@ def test_the_folder_of_recorded_data_is_none_of_a_build(tmp_path, monkeypatch):
     with sharing.sharing():
         sharing.once(doubled)(np.ones(2), 3)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_short_computation_is_not_stored(monkeypatch):
+    monkeypatch.setattr(sharing, "_SHORTEST", 10.0)
+    CALLS.clear()
+    with sharing.sharing():
+        for _ in range(2):
+            sharing.once(doubled)(np.ones(2), 3)
+        assert list(Path(os.environ[sharing.FOLDER]).iterdir()) == []
+    assert CALLS == [3, 3]
+
+
+def test_a_full_disk_fails_no_page(monkeypatch):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    with sharing.sharing():
+        monkeypatch.setattr(os, "replace", full)
+        assert (sharing.once(doubled)(np.ones(2), 3) == 3).all()
+        assert list(Path(os.environ[sharing.FOLDER]).iterdir()) == []
+
+
+@pytest.mark.parametrize("hold", [lambda code: [code], lambda code: (1, {"a": code})], ids=["list", "dict in a tuple"])
+def test_code_of_a_notebook_in_a_container_is_not_shared(hold, monkeypatch):
+    monkeypatch.setattr(of_a_notebook, "__module__", "__main__")
+    CALLS.clear()
+    with sharing.sharing():
+        for _ in range(2):
+            sharing.once(Held.shift)(Held(hold(of_a_notebook)), np.zeros(2))
+    assert CALLS == ["held", "held"]

@@ -84,7 +84,7 @@ def test_blocks_are_those_of_the_constraints(core, estimates):
     program = certificate.Program(np.zeros((m, n)), pairs, F, core=core)
     w, v = rng.random(len(pairs.source)), rng.random((m, estimates))
     with ThreadPoolExecutor(2) as threads:
-        parts = blocks.Blocks(program, threads)
+        parts = blocks.Blocks(program, threads.map)
         total = parts.factor(w, v)
         vectors = rng.random((m, n + bool(estimates)))
         parts.solve(result := vectors.copy())
@@ -103,8 +103,9 @@ def test_blocks_are_those_of_the_constraints(core, estimates):
 
 def test_sums_do_not_depend_on_the_number_of_threads(monkeypatch):
     result = []
-    for cores in 1, 4:
-        monkeypatch.setattr(interior.os, "cpu_count", lambda cores=cores: cores)
+    monkeypatch.setattr(interior, "_SMALL", 0)
+    for threads in 1, 4:
+        monkeypatch.setattr(interior.numba, "get_num_threads", lambda threads=threads: threads)
         d = euclidean(np.argwhere(np.ones((4, 3))).astype(float))
         result.append(optimal.differential(np.full(12, 1 / 12), hamming(12), d, 0.9).channel)
     assert np.array_equal(*result)
@@ -168,7 +169,7 @@ def test_secrets_with_the_least_room_come_first():
 def test_a_pair_of_two_secrets_that_are_not_core_is_refused():
     pairs = certificate.PairConstraints(np.array([0, 1]), np.array([1]), np.array([2]), np.array([0.5]))
     with pytest.raises(ValueError, match="the core"):
-        blocks.Blocks(certificate.Program(np.ones((1, 3)), pairs, np.zeros((0, 3)), core=1), None)
+        blocks.Blocks(certificate.Program(np.ones((1, 3)), pairs, np.zeros((0, 3)), core=1), map)
 
 
 @pytest.mark.parametrize("seed", [0, 1, 3])
@@ -282,7 +283,7 @@ def test_what_elimination_leaves_of_a_core_secret_may_be_rounding_alone(apart):
     pairs = certificate.PairConstraints(np.arange(m + 1) * len(source), np.tile(source, m), np.tile(target, m), ratio)
     program = certificate.Program(np.zeros((m, 201)), pairs, np.zeros((0, 201)), core=1)
     with ThreadPoolExecutor(1) as threads:
-        total = blocks.Blocks(program, threads).factor(rng.random(len(pairs.source)), np.zeros((m, 0)))
+        total = blocks.Blocks(program, threads.map).factor(rng.random(len(pairs.source)), np.zeros((m, 0)))
     assert total is not None, "no factor, however much is added"
     assert total[0, 0] > 0
 

@@ -531,6 +531,7 @@ def test_each_group_is_protected_by_itself():
     pd.testing.assert_frame_equal(other.values.sort_index(), protected.values, check_exact=True)
     noisy = per_group(NoisyProfiles(1.0), table, town, np.random.default_rng(2))
     assert (noisy.group, noisy.anonymous) == (None, None)
+    assert per_group(NoisyProfiles(1.0), table.iloc[:0], [], rng).anonymous is None
     child = np.random.default_rng(2).spawn(3)["LMP".index("M")]
     assert noisy.values[town == "M"].equals(NoisyProfiles(1.0).protect(table[town == "M"], child).values)
     with pytest.raises(ValueError, match=r"of each of the 40 profiles .got 40, 1 missing"):

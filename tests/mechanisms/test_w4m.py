@@ -231,6 +231,9 @@ def test_several_draws_share_their_distances():
     for seed in range(4):
         alone, shared = (W4M().protect(traces, np.random.default_rng(seed), p) for p in (None, pairs))
         pd.testing.assert_frame_equal(alone, shared, check_exact=True)
+    for mechanism, others in ((W4M(delta=300.0), traces), (W4M(), walkers(4, [20] * 9))):
+        with pytest.raises(ValueError, match="pairs must hold the distances of these traces"):
+            mechanism.protect(others, np.random.default_rng(1), pairs)
 
 
 def test_times_of_the_wrapper():

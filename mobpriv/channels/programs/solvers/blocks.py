@@ -6,7 +6,7 @@ would wait for the lock. The compiled code calls LAPACK through SciPy's public t
 is its lower one. Compiled functions call only functions of this file, because numba does not notice changes in other files.
 """
 
-from concurrent.futures import Executor
+from collections.abc import Callable
 from itertools import pairwise
 
 import llvmlite.binding
@@ -36,14 +36,14 @@ class Blocks:
     elimination leaves S = A - B D^-1 B', of the order of the core (and of x_o).
     """
 
-    def __init__(self, program: Program, threads: Executor):
+    def __init__(self, program: Program, for_each: Callable):
         m, n = program.kappa.shape
         c = n if program.core is None else program.core
         _, source, target, _ = program.pairs
         if ((np.minimum(source, target) >= c) & (source != target)).any():
             raise ValueError(f"every pair of a program needs one of its first {c} secrets, the core, on one side")
         order = c + bool(len(program.F))
-        self.program, self.threads, self.c = program, threads, c
+        self.program, self.for_each, self.c = program, for_each, c
         self.F = np.ascontiguousarray(program.F[:, :c])  # the other secrets never occur: F is 0 there
         self.core = np.empty((m, order, order))  # S, then its Cholesky factor (upper triangles)
         self.diagonal, self.weights = np.empty((m, n - c)), np.empty((m, n - c, order))  # D; D^-1 B'
@@ -54,7 +54,7 @@ class Blocks:
 
         `pairs` are the weights w, `attacks` (m, estimates) the weights v.
         """
-        sums = list(self.threads.map(lambda part: self._factor(pairs, attacks[part], part), self.parts))
+        sums = list(self.for_each(lambda part: self._factor(pairs, attacks[part], part), self.parts))
         return None if any(inverses is None for inverses in sums) else np.sum(sums, axis=0)
 
     def _factor(self, pairs, attacks, part: slice) -> np.ndarray | None:
@@ -74,7 +74,7 @@ class Blocks:
     def solve(self, vectors: np.ndarray) -> None:
         """Solve for a right side of every block (m, n or n + 1), in place."""
         blocks = self.core, self.diagonal, self.weights
-        list(self.threads.map(lambda p: _solve_part(*(b[p] for b in blocks), self.c, vectors[p]), self.parts))
+        list(self.for_each(lambda p: _solve_part(*(b[p] for b in blocks), self.c, vectors[p]), self.parts))
 
 
 def join(total: np.ndarray) -> np.ndarray | None:

@@ -20,10 +20,11 @@ other, which leaves blocks of order c + 1 and time O(m c n^2 + n^3), see `blocks
 module does not certify the result: `certificate.lower_bound` computes a bound from the multipliers by weak duality.
 """
 
-import os
-from concurrent.futures import Executor, ThreadPoolExecutor
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from copy import deepcopy
 
+import numba
 import numpy as np
 from threadpoolctl import threadpool_limits
 
@@ -36,6 +37,8 @@ MAX_STEPS = 150
 """Newton steps after which the method ends; 15 to 40 are usual."""
 _STALLED = 8
 """Successive steps that improve neither side after which the method ends."""
+_SMALL = 2_000_000
+"""Observables × secrets², below which one thread solves a program."""
 _TO_BOUNDARY = 0.995
 """Share of the way to the nearest constraint that a step may go."""
 
@@ -48,13 +51,17 @@ def solve(program: Program, gap: float, warm: Warm | None = None) -> tuple[np.nd
     Stops at value - bound <= gap * |value|, or when rounding prevents progress. `warm` is read at the start and written during
     the iterations.
     """
-    with ThreadPoolExecutor(min(newton.THREAD_PARTS, os.cpu_count() or 1)) as threads:
-        return _solve(program, gap, warm, threads)
+    # another thread of a page that runs beside others, or for work of a few milliseconds, costs more than it gains
+    count = min(newton.THREAD_PARTS, numba.get_num_threads())
+    if count == 1 or program.kappa.size * program.kappa.shape[1] < _SMALL:
+        return _solve(program, gap, warm, map)
+    with ThreadPoolExecutor(count) as threads:
+        return _solve(program, gap, warm, threads.map)
 
 
-def _solve(program: Program, gap: float, warm: Warm | None, threads: Executor) -> tuple[np.ndarray, Multipliers]:
+def _solve(program: Program, gap: float, warm: Warm | None, for_each: Callable) -> tuple[np.ndarray, Multipliers]:
     point = (warm and points.restart(program, warm)) or points.start(program)
-    blocks = newton.Blocks(program, threads)
+    blocks = newton.Blocks(program, for_each)
     ahead = [] if warm is None else list(points.WAYPOINTS)
     best, value, bound, stalled = (point.P, None), np.inf, -np.inf, 0
     for _ in range(MAX_STEPS):
