@@ -15,7 +15,7 @@ Units: :mod:`mobpriv.base.numbers`.
 import ast
 import re
 from collections.abc import Callable
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -69,11 +69,19 @@ class Names(NamedTuple):
 
 def read(root: Path, runs: dict[str, Run]) -> Names:
     """Read the files of ``book/quantities``; one-line ValueError for a malformed entry."""
+    files = sorted((root / "book" / "quantities").glob("*.yml"))
+    patterns, parts = _read(tuple((path, path.read_text(encoding="utf-8")) for path in files))
+    return Names(patterns, parts, runs)
+
+
+@lru_cache(maxsize=4)
+def _read(files: tuple[tuple[Path, str], ...]) -> tuple[dict, dict]:
+    """The patterns and parts of the files; their texts are a part of the key, because pages look up labels for every row."""
     patterns, parts = {}, {}
-    for path in sorted((root / "book" / "quantities").glob("*.yml")):
+    for path, _ in files:
         content = yaml_files.content(path) or {}
         try:
-            in_file = names(content.get("quantities", {}), content.get("parts", {}), runs)
+            in_file = names(content.get("quantities", {}), content.get("parts", {}), {})
         except ValueError as error:
             raise ValueError(f"{path.name}: {error}") from None
         repeated = sorted(in_file.patterns.keys() & patterns.keys()) + [
@@ -83,7 +91,7 @@ def read(root: Path, runs: dict[str, Run]) -> Names:
             raise ValueError(f"{path.name}: {', '.join(repeated)} is already in another file of book/quantities")
         patterns |= in_file.patterns
         parts |= in_file.parts
-    return Names(patterns, parts, runs)
+    return patterns, parts
 
 
 def names(quantities: dict[str, dict[str, list[str]]], parts: dict[str, str], runs: dict[str, Run]) -> Names:
