@@ -451,8 +451,10 @@ def _elsewhere(holds: str, results: dict[str, Any], registry: Registry, text: st
         return ""
     (own_run,) = runs
     others = [run for run in registry.runs.values() if run.name != own_run]
+    title = re.match(r"\*\*(.+?)\*\*", text)  # a title that names its own data is no statement about other data
+    general = title and own_run in registry.runs and named(registry.runs[own_run].title) not in title[1]
     return _outcomes(
-        "This finding",
+        "The statement in bold" if general else "This finding",
         {True: "also holds", False: "does not hold", None: "is inconclusive"},
         holds,
         {run.title: {name: results.get(run.name + name.removeprefix(own_run)) for name in read} for run in others},
