@@ -451,15 +451,22 @@ def _elsewhere(holds: str, results: dict[str, Any], registry: Registry, text: st
         return ""
     (own_run,) = runs
     others = [run for run in registry.runs.values() if run.name != own_run]
-    title = re.match(r"\*\*(.+?)\*\*", text)  # a title that names its own data is no statement about other data
-    general = title and own_run in registry.runs and named(registry.runs[own_run].title) not in title[1]
     return _outcomes(
-        "The statement in bold" if general else "This finding",
+        _subject(text, registry.runs[own_run].title),
         {True: "also holds", False: "does not hold", None: "is inconclusive"},
         holds,
         {run.title: {name: results.get(run.name + name.removeprefix(own_run)) for name in read} for run in others},
         text,
     )
+
+
+def _subject(text: str, own_data: str) -> str:
+    """What is tested on other data: the title of a finding, in bold, or its counterpart if the title names its ``own_data``."""
+    title = re.match(r"\*\*(.+?)\*\*", text)
+    if not title:
+        return "This finding"
+    names_own = re.search(rf"\bcabs?\b|{re.escape(named(own_data))}", title[1])
+    return "The corresponding statement" if names_own else "The statement in bold"
 
 
 def _outcomes(
