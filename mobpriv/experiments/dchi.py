@@ -290,7 +290,7 @@ def choose_days(
     which = "that form the densest group" if region == "densest" else "with the most calls"
     when = f"{len(dates)} of the {len(wanted)} days from {wanted[0]} on" if len(wanted) > 1 else dates[0]
     selection = (
-        f"{data.reading + '. ' if data.reading else ''}The POIs are {f'all {sites}' if m == _sites(data) else f'the {m} sites, of {sites}, {which}'}. "
+        f"{data.reading + '. ' if data.reading else ''}The POIs are {f'all {sites}' if m == _sites(data) else f'the {m} of {sites} {which}'}. "
         f"On {when}, at least {n} users visited {least} POIs or more. We draw each sample from one such day. "
         f"Such a day has {users} of these users{'' if len(sufficient) == 1 else f'; all these days together have {shown(setting.users.nunique())}'}"
     )
