@@ -551,7 +551,7 @@ def data_show(name: Annotated[str, typer.Argument(help="A name (mobpriv data lis
             f"{data_set.name}: {data_set.source} ({'synthetic' if data_set.synthetic else 'real'}), SHA-256 {data_set.sha256}"
         )
         if data_set.reading:
-            typer.echo(f"read as: {data_set.reading}")
+            typer.echo(data_set.reading)
         _print_contents(*((data_set.calls, data_set.cells) if datasets.kind_of(given) == "calls" else (data_set.traces, None)))
         for p in data_set.left_out.itertuples():
             _stdout.print(f"left out: {p.rule}: {counted(p.records, 'record')}")

@@ -452,12 +452,21 @@ def _elsewhere(holds: str, results: dict[str, Any], registry: Registry, text: st
     (own_run,) = runs
     others = [run for run in registry.runs.values() if run.name != own_run]
     return _outcomes(
-        "This finding",
+        _subject(text, registry.runs[own_run].title),
         {True: "also holds", False: "does not hold", None: "is inconclusive"},
         holds,
         {run.title: {name: results.get(run.name + name.removeprefix(own_run)) for name in read} for run in others},
         text,
     )
+
+
+def _subject(text: str, own_data: str) -> str:
+    """What is tested on other data: the title of a finding, in bold, or its counterpart if the title names its ``own_data``."""
+    title = re.match(r"\*\*(.+?)\*\*", text)
+    if not title:
+        return "This finding"
+    names_own = re.search(rf"\bcabs?\b|{re.escape(named(own_data))}", title[1])
+    return "The corresponding statement" if names_own else "The statement in bold"
 
 
 def _outcomes(

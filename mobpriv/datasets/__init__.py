@@ -173,7 +173,7 @@ def load_calls(name_or_path, cells=None, period: Period | None = None, **reading
 def _recognised(path: Path, kind: str) -> tuple[dict, str]:
     """The arguments for reading a table, and in words how it is read; "" if under its own names."""
     how = recognised(path, kind=kind)
-    return how.arguments, f"columns found by their names: {how.in_words}" if how.guessed else ""
+    return how.arguments, f"We recognise the columns by their names: {how.in_words}" if how.guessed else ""
 
 
 def load(
@@ -207,7 +207,7 @@ def load(
         return _part_of(Dataset(traces, left_out, name, sha256_of(path), False, source), wanted)
     reading, read_as = (reading, "") if reading else _recognised(path, "traces")
     part = read_part(path, **reading, wanted=wanted, max_bytes=SEARCHED if max_users else None)
-    searched = f"only the first {part.searched / 1e9:.1f} GB of the file searched" if part.searched else ""
+    searched = f"We search only the first {part.searched / 1e9:.1f} GB of the file" if part.searched else ""
     return Dataset(
         part.traces,
         part.left_out,
@@ -216,7 +216,7 @@ def load(
         _marked_synthetic(path),
         source,
         names=part.users,
-        reading="; ".join(filter(None, (read_as, searched))),
+        reading=". ".join(filter(None, (read_as, searched))),
     )
 
 

@@ -55,7 +55,7 @@ class Reading(NamedTuple):
     @property
     def in_words(self) -> str:
         named = ", ".join(f"{ROLES_IN_WORDS[role]} = {name}" for role, name in self.columns.items())
-        zone = f", in the zone {self.zone}" if self.zone else ""
+        zone = f", in the time zone {self.zone}" if self.zone else ""
         return f"{named}; times are {_TIME_FORMATS_IN_WORDS[self.time]}{zone}"
 
 

@@ -61,7 +61,7 @@ def chosen_users(dataset: str, leave_out: str = "", max_users: int = 0, begins: 
     traces = data.traces
     if unwanted and not max_users:
         traces = rows(traces, ~traces["user"].isin(unwanted).to_numpy())
-    words = [data.reading, f"We leave out {', '.join(unwanted)}" if unwanted else ""]
+    words = [data.reading, f"We leave out the user{'s' if len(unwanted) > 1 else ''} {', '.join(unwanted)}" if unwanted else ""]
     if max_users:
         words.append(f"We use only the first {len(by_user(traces)[0])} of {shown(len(names))} users by name")
     return data, traces, "".join(f". {part[0].upper()}{part[1:]}" for part in words if part)
@@ -121,9 +121,9 @@ def in_halves(choice: Choice, rule: str, days: int, remedy: str = "choose fewer 
     if len(by_user(traces)[0]) < 2:
         raise ValueError(f"re-identification needs at least two users (got only {', '.join(by_user(traces)[0])})")
     in_words = {
-        "calendar": f"The first {days / 2:g} days are the training half, the rest is attacked",
-        "set": "The records before the middle of the data set's time span are the training half, the rest is attacked",
-        "user": "Each user's records before the middle of her own time span are the training half, the rest is attacked",
+        "calendar": f"The first {days / 2:g} days are the training half; the remaining days are the test half, which we attack",
+        "set": "The records before the middle of the data set's time span are the training half; the remaining records are the test half, which we attack",
+        "user": "Each user's records before the middle of her own time span are the training half; the remaining records are the test half, which we attack",
     }
     n_known = len(users.intersection(by_user(known)[0]))
     if not n_known:
@@ -191,9 +191,9 @@ def simulated_calls(
     """
     positive("rate", rate, "calls a day")
     data, traces, description = chosen_users(dataset, leave_out)
-    placed = counted(antennas, "antenna") + (f", placed in {layouts} random ways" if layouts > 1 else "")
+    placed = counted(antennas, "antenna") + (f", which we place at random {layouts} times" if layouts > 1 else "")
     location = f"{placed} in {counted(towns, 'municipality', 'municipalities')}" if towns else placed
-    call_description = f"We simulate {shown(rate)} calls per user and day on these traces, at {location}{description}"
+    call_description = f"From the traces we simulate {shown(rate)} calls per user and day, at {location}{description}"
     call_sets, (*rngs, join) = [], np.random.default_rng(seed).spawn(2 * layouts + 1)
     for place, call in zip(rngs[::2], rngs[1::2], strict=True):
         cells = place_antennas(traces, antennas, place)

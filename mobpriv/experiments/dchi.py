@@ -287,11 +287,12 @@ def choose_days(
     per_day = setting.per_day
     users = f"{per_day.min()}" if per_day.min() == per_day.max() else f"{per_day.min()} to {per_day.max()}"
     sites = counted(_sites(data), "site")
-    which = "that are closest together" if region == "densest" else "with most calls"
+    which = "that form the densest group" if region == "densest" else "with the most calls"
+    when = f"{len(dates)} of the {len(wanted)} days from {wanted[0]} on" if len(wanted) > 1 else dates[0]
     selection = (
         f"{data.reading + '. ' if data.reading else ''}The POIs are {f'all {sites}' if m == _sites(data) else f'the {m} of {sites} {which}'}. "
-        f"On {counted(len(dates), 'day')} of {len(wanted)} from {wanted[0]} on, at least {n} users visited {least} POIs or more. "
-        f"We draw each sample from one of these days. A day has {users} of these users, all days together {shown(setting.users.nunique())}"
+        f"On {when}, at least {n} users visited {least} POIs or more. We draw each sample from one such day. "
+        f"Such a day has {users} of these users{'' if len(sufficient) == 1 else f'; all these days together have {shown(setting.users.nunique())}'}"
     )
     callers = np.array([calling for _, calling in sufficient.values()])
     return Days(tuple(chosen_layouts), setting, dates, zone, callers, selection, (seed, 1) if of_traces else (seed,))

@@ -155,8 +155,8 @@ def _in_time(select: Callable, columns: int, rows: int, minutes: float, programs
         selected = select(columns, rows)
         needed = estimated(selected[2], columns * rows, programs)
     return selected, (
-        f" instead of {asked}. Users visited up to {visited} of the {asked} cells, whose channels would take about {first:.0f} min. "
-        f"The parameter minutes = {minutes:g} allows less (0 keeps the cells)"
+        f" instead of {asked}. Users visited up to {visited} of the {asked} cells, so the channels would take about {first:.0f} min. "
+        f"The parameter minutes = {minutes:g} allows less time (0 keeps the {asked} cells)"
     )
 
 

@@ -126,7 +126,7 @@ def prepare(
     days = (last - window.first).days + 1  # a last day without a call is not missing
     selection = (
         f"{data.reading + '. ' if data.reading else ''}We use {shown(len(profiles))} profiles of {shown(profiles['user'].nunique())} users in {counted(places, 'municipality', 'municipalities')}{f', the most populous of {every}' if chosen < every else ''}. "
-        f"A municipality has {_span(sizes[sizes > 0])}. They cover {counted(weeks, 'week')} from {window.first} on (time zone {zone})"
+        f"A municipality has {_span(sizes[sizes > 0])}. The profiles cover {counted(weeks, 'week')} from {window.first} on (time zone {zone})"
         f"{f'. The calls end on day {days} of {7 * weeks}; the later days are empty' if days < 7 * weeks - 1 else ''}"
         + "".join(
             f". We leave out {counted(int(n), 'record')} ({rule})"

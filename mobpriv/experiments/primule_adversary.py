@@ -133,4 +133,4 @@ def traits_of(setting: Setting, dataset: str, rng: np.random.Generator) -> tuple
         return true_roles(setting.profiles, datasets.region_truth()[0]).role.codes.astype(np.int64), "true role"
     return labelled(PROGRAM, setting.values, rng).astype(
         np.int64
-    ), "Sociometer's label (true roles are known of the embedded region only)"
+    ), "label by the Sociometer (true roles are known only in the synthetic region)"

@@ -88,7 +88,7 @@ def prepare(dataset: str, start: str = "", days: int = 30, leave_out: str = "", 
     if len(chosen) == len(users):
         return choice
     traces = rows(choice.traces, choice.traces["user"].isin(chosen).to_numpy())
-    words = f"{choice.selection}. We use {len(chosen)} of these users, at equal steps in the list sorted by name; they have {len(traces):,} records"
+    words = f"{choice.selection}. We sort the users by name and use {len(chosen)} of them at equal steps. They have {len(traces):,} records"
     return choice._replace(traces=traces, selection=words)
 
 

@@ -233,10 +233,10 @@ def second_half(
     if not len(users):
         raise ValueError("nobody has records in both halves")
     everybody, users = users, evenly_spaced(users, sample)
-    among = ", taken at equal steps in the list sorted by name" if len(users) < len(everybody) else ""
+    among = ". They are at equal steps in the list of users sorted by name" if len(users) < len(everybody) else ""
     spans = " and ".join(f"{days_spanned(half):.1f}" for half in (setting.known, setting.secret))
     words = (
-        f"{setting.selection}. The halves span {spans} days. PULP protects the second half of {shown(len(users))} users{among}"
+        f"{setting.selection}. The halves span {spans} days. PULP protects the test half of {shown(len(users))} users{among}"
     )
     secret = rows(setting.secret, setting.secret["user"].isin(users).to_numpy())
     return setting, Choice(setting.data, secret, secret["t"].min(), words)

@@ -194,7 +194,7 @@ def test_validate_finds_the_columns_and_prints_the_command_that_reads_them(call,
     following = next(line for line in again.splitlines() if "mobpriv run" in line)
     assert shlex.split(following) == ["mobpriv", "run", "thesis_3_mechanisms", "--data", "my own_ready.parquet", "--quick"]
     assert "(guessed)" not in call("validate", "my own_ready.parquet")[1]
-    assert call("data", "show", "my own.csv")[1].count("read as: columns found by their names: user = Device ID") == 1
+    assert call("data", "show", "my own.csv")[1].count("We recognise the columns by their names: user = Device ID") == 1
 
 
 @pytest.mark.parametrize(

@@ -81,7 +81,7 @@ def test_of_a_large_text_so_many_bytes_are_searched(tmp_path, monkeypatch):
     file.write_text("user,t,lat,lng\n" + "".join(f"u{k % 7},{T + k},46.5,6.6\n" for k in range(5000)))
     monkeypatch.setattr("mobpriv.datasets.SEARCHED", 20_000)
     data_set = load(file, max_users=2)
-    assert data_set.reading == "only the first 0.0 GB of the file searched"
+    assert data_set.reading == "We search only the first 0.0 GB of the file"
     assert 100 < len(data_set.traces) < 5000 * 2 / 7
     text = lines.open_text(file, ",", 20_000)
     assert not text.complete
@@ -94,8 +94,8 @@ def test_the_selection_says_whose_records_were_read(tmp_path):
     file = tmp_path / "t.csv"
     file.write_text("uid,t,lat,lng\n" + "".join(f"u{k % 9},{T + k},46.5,6.6\n" for k in range(90)))
     data, traces, words = chosen_users(str(file), leave_out="u0", max_users=2)
-    assert words.startswith(". Columns found by their names: user = uid, ")
-    assert words.endswith(". We leave out u0. We use only the first 2 of 9 users by name")
+    assert words.startswith(". We recognise the columns by their names: user = uid, ")
+    assert words.endswith(". We leave out the user u0. We use only the first 2 of 9 users by name")
     assert list(traces["user"].cat.categories) == ["u1", "u2"]
     assert data.names == tuple(f"u{k}" for k in range(9))
     with pytest.raises(ValueError, match="does not have: zz"):

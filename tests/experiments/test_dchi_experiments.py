@@ -250,7 +250,7 @@ def test_a_days_profiles_are_those_of_a_plain_count(few):
     np.testing.assert_array_equal(result.setting.first[at], morning.to_numpy())
     both = result.setting.first[at] + result.setting.second[at]
     np.testing.assert_array_equal(both, wanted.reindex(columns=result.setting.pois, fill_value=0).to_numpy())
-    assert f"{len(result.dates)} days of 4" in result.selection
+    assert f"On {len(result.dates)} of the 4 days from" in result.selection
     assert len(result.dates) == len(result.callers) == len(result.setting.per_day)
     assert result.callers[d] == plain[(plain["t"] >= start) & (plain["t"] < end)]["user"].nunique()
 
