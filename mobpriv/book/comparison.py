@@ -1,7 +1,8 @@
 """The numbers of this run, the published runs and the papers, for the figures and tables of a notebook."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -63,6 +64,24 @@ class Shown(NamedTuple):
 
 def _number(part: str) -> Any:
     return float(part) if re.fullmatch(NUMBER, part) else part
+
+
+_PARTS = re.compile(r"\{(\w+)\}")  # of a label or of a family of names
+
+
+def _with(template: str, parts: Mapping[str, str]) -> str:
+    """The template with these parts filled in; other braces stay."""
+    return _PARTS.sub(lambda match: parts.get(match[1], match[0]), template)
+
+
+def _filled(template: str, labels: Mapping[str, Mapping[str, str]], alone: str = "") -> Iterator[tuple[str, dict[str, str]]]:
+    """The label of each combination of the template's parts, with the levels; ``alone``: the label of a template without parts."""
+    parts = _PARTS.findall(template)
+    for combination in product(*(labels[part].items() for part in parts)):
+        yield (
+            _with(template, {part: label for part, (_, label) in zip(parts, combination, strict=True)}) or alone,
+            {part: text for part, (text, _) in zip(parts, combination, strict=True)},
+        )
 
 
 def _with_count(title: str, runs: list[Shown], counts: list[int | None]) -> str:
@@ -133,11 +152,58 @@ class Compared:
         }
         return Table([_with_count(title, shown_runs, counts[title]) for title, shown_runs in runs.items()], {"": body})
 
-    def pivot(self, rows: Mapping[str, Mapping[str, str]], corner: str = "", data_sets: Iterable[str] = ()) -> Table:
-        """A table with a group of rows per data set; ``rows``: label of a row -> label of a column -> name of the quantity.
+    def pivot(
+        self,
+        quantities: str | Mapping,
+        rows: str = "",
+        columns: str = "",
+        corner: str = "",
+        data_sets: Iterable[str] = (),
+        **levels: Iterable,
+    ) -> Table:
+        """A table with a group of rows per data set.
+
+        * ``pivot({"privacy": "AP.{mechanism}", "cost": "cost.{mechanism}"}, rows="{mechanism}")``: a column per label and a row
+          per level of the part ``mechanism``. ``rows`` is the label of a row, for example ``"ε = {e}"``.
+        * ``pivot("rate.{attack}.{mechanism}", rows="{mechanism}", columns="{attack}")``: also a column per level.
+        * ``levels``: the levels of a part to show, ``mechanism=("HMC", "W4M")``, by default all that have results. A mapping
+          also gives their labels.
+        * Without ``rows``: label of a row -> label of a column -> name of the quantity.
 
         ``data_sets``: titles of the data sets to show, () for all.
         """
+        if not rows:
+            return self._pivot(quantities, corner, data_sets)
+        names_by_label = quantities if isinstance(quantities, Mapping) else {columns: quantities}
+        labels = {part: self._labels(part, names_by_label.values(), levels) for part in _PARTS.findall(rows + columns)}
+        cells = {}
+        for row, of_row in _filled(rows, labels):
+            named = {
+                label: _with(names, of_row | of_column)
+                for template, names in names_by_label.items()
+                for label, of_column in _filled(template if columns else "", labels, template)
+            }
+            cells[row] = {label: name for label, name in named.items() if any(name in run.results for run in self.runs)}
+        return self._pivot({row: named for row, named in cells.items() if named}, corner, data_sets)
+
+    def _labels(self, part: str, names: Iterable[str], levels: Mapping[str, Iterable]) -> dict[str, str]:
+        """The label of each level of a part, by the level's text in the names of results."""
+        patterns = [quantities.pattern(family) for family in names if f"{{{part}}}" in family]
+        matches = (pattern.fullmatch(name) for pattern in patterns for run in (self.this, *self.runs) for name in run.results)
+        texts = list(dict.fromkeys(match[part] for match in matches if match))
+        wanted = levels.get(part, texts)
+        words = self.names.parts
+        labels = (
+            wanted
+            if isinstance(wanted, Mapping)
+            else {level: words.get(f"{part}={level}") or words.get(str(level), str(level)) for level in wanted}
+        )
+        return {
+            next((text for text in texts if text == level or _number(text) == level), str(level)): label
+            for level, label in labels.items()
+        }
+
+    def _pivot(self, rows: Mapping[str, Mapping[str, str]], corner: str, data_sets: Iterable[str]) -> Table:
         columns = list(dict.fromkeys(column for cells_of_row in rows.values() for column in cells_of_row))
         names = [name for cells_of_row in rows.values() for name in cells_of_row.values()]
         groups = {}

@@ -107,6 +107,26 @@ class TestCompared:
         assert (shown.columns, shown.corner, list(shown.groups)) == (["1", "2"], "mechanism", ["synthetic city"])
         assert [[c.number for c in row] for row in shown.groups["synthetic city"].values()] == [["0.1", "0.2"], ["0.3", ""]]
 
+    def test_a_pivot_of_families(self, project):
+        results = {f"{q}.{m}.{e}": 0.1 for q in ("AP", "cost") for m in ("none", "w4m") for e in ("0.5", "2")} | {
+            "AP.HMC.2": 0.2
+        }
+        compared = book.compared("nb", results, CITY, project)
+
+        def shown(*arguments, **options):
+            table = compared.pivot(*arguments, data_sets=["synthetic city"], **options)
+            return table.columns, {row: [c.number for c in cells] for row, cells in table.groups["synthetic city"].items()}
+
+        pair = {"privacy": "AP.{mechanism}.2", "cost": "cost.{mechanism}.2"}
+        both, known = ["0.1", "0.1"], {"no protection": ["0.1", "0.1"], "w4m": ["0.1", "0.1"]}
+        assert shown(pair, rows="{mechanism}") == (["privacy", "cost"], known | {"HMC": ["0.2", ""]})
+        assert shown(pair, rows="with {mechanism}", mechanism=["w4m", "unknown"]) == (["privacy", "cost"], {"with w4m": both})
+        assert shown(pair, rows="{mechanism}", mechanism={"w4m": "W4M"}) == (["privacy", "cost"], {"W4M": both})
+        columns = shown("AP.{mechanism}.{e}", rows="ε = {e}", columns="{mechanism}", e=(2, 0.5))
+        assert columns == (["no protection", "w4m", "HMC"], {"ε = 2": [*both, "0.2"], "ε = 0.5": [*both, ""]})
+        two_parts = shown({"AP": "AP.{mechanism}.{e}"}, rows="{mechanism}, {e}", mechanism=["w4m"])
+        assert two_parts == (["AP"], {"w4m, 0.5": ["0.1"], "w4m, 2": ["0.1"]})
+
     def test_a_family_of_results_as_a_table(self, project):
         others = {"rate.W4M": 1, "k.W4M.2": 2}
         results = {"rate.none.0.15": Estimate(0.5, 0.4, 0.6, 20), "rate.W4M.2": 3, "rate.Geo-I.3": np.inf} | others
