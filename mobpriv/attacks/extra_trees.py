@@ -16,6 +16,7 @@ from scipy.sparse import csc_array, csr_array
 _SMALLEST_RANGE = np.float32(1e-7)  # a feature that varies by no more in a node is constant there
 _ROUNDING = np.finfo(float).eps  # an impurity that is not larger is 0
 _LARGEST = 2**31 - 1  # random number
+_AT_ONCE = 1024  # rows whose classes are predicted together
 
 
 class Trees(NamedTuple):
@@ -221,16 +222,18 @@ def _mean_share(rows, n_features, n_classes, trees):
     data, columns, indptr = rows
     feature, threshold, first, last, leaf_class, leaf_share, _ = trees
     share = np.zeros((len(indptr) - 1, n_classes))
-    for i in numba.prange(len(share)):
-        row = np.zeros(n_features, np.float32)
-        for k in range(indptr[i], indptr[i + 1]):
-            row[columns[k]] = data[k]
+    for block in numba.prange((len(share) + _AT_ONCE - 1) // _AT_ONCE):  # a tree stays near for all rows of a block
+        begin, end = block * _AT_ONCE, min(len(share), (block + 1) * _AT_ONCE)
+        values = np.zeros((end - begin, n_features), np.float32)
+        for i in range(begin, end):
+            for k in range(indptr[i], indptr[i + 1]):
+                values[i - begin, columns[k]] = data[k]
         for tree in range(len(feature)):
-            node = 0
-            while feature[tree, node] >= 0:
-                to_left = row[feature[tree, node]] <= threshold[tree, node]
-                node = first[tree, node] if to_left else last[tree, node]
-            for k in range(first[tree, node], last[tree, node]):
-                share[i, leaf_class[tree, k]] += leaf_share[tree, k]
-        share[i] /= len(feature)
-    return share
+            for i in range(begin, end):
+                node = 0
+                while feature[tree, node] >= 0:
+                    to_left = values[i - begin, feature[tree, node]] <= threshold[tree, node]
+                    node = first[tree, node] if to_left else last[tree, node]
+                for k in range(first[tree, node], last[tree, node]):
+                    share[i, leaf_class[tree, k]] += leaf_share[tree, k]
+    return share / len(feature)
