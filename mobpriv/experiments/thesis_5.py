@@ -32,7 +32,7 @@ from scipy.sparse import csc_array, csr_array, diags_array, hstack
 
 from mobpriv.attacks import APAttack, ILLAttack, POIAttack
 from mobpriv.attacks.ap import topsoe
-from mobpriv.attacks.ill import DAY, Features, extra_trees
+from mobpriv.attacks.ill import DAY, Features
 from mobpriv.attacks.policies import TIE
 from mobpriv.base import estimates
 from mobpriv.base.numbers import counted, shown
@@ -281,7 +281,15 @@ def random_forest(ill: ILLAttack, bootstrap: bool = False):
     """
     from sklearn.ensemble import RandomForestClassifier
 
-    return RandomForestClassifier(**extra_trees(ill).get_params() | {"bootstrap": bootstrap})
+    # one thread: otherwise the order in which threads finish changes the mean over the trees by rounding
+    return RandomForestClassifier(
+        n_estimators=ill.trees,
+        min_samples_leaf=ill.min_leaf,
+        min_samples_split=ill.min_split,
+        max_features=ill.max_features,
+        bootstrap=bootstrap,
+        random_state=ill.seed,
+    )
 
 
 class LogisticRegression:
