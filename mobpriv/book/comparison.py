@@ -136,12 +136,13 @@ class Compared:
             runs.append(f"{run.title}: {', '.join(texts)}")
         return "; ".join(runs) + "."
 
-    def table(self, rows: Mapping[str, str]) -> Table:
+    def table(self, rows: Mapping[str, str] | Iterable[str]) -> Table:
         """A table with a row per quantity and a column per data set; small print gives the other variant and the paper.
 
-        ``rows``: name of a quantity -> label. Units come from ``book/quantities``; without an entry there, a label that ends in
+        ``rows``: name of a quantity -> label; or names, whose labels are the short ones of ``book/quantities``. Units come from ``book/quantities``; without an entry there, a label that ends in
         "(%)" means a share.
         """
+        rows = rows if isinstance(rows, Mapping) else {name: self._short(name) for name in rows}
         runs = self.data_sets()
         counts = {title: [self._count(run, rows) for run in shown_runs] for title, shown_runs in runs.items()}
         body = {
@@ -154,7 +155,7 @@ class Compared:
 
     def pivot(
         self,
-        quantities: str | Mapping,
+        quantities: str | Iterable[str] | Mapping,
         rows: str = "",
         columns: str = "",
         corner: str = "",
@@ -165,6 +166,8 @@ class Compared:
 
         * ``pivot({"privacy": "AP.{mechanism}", "cost": "cost.{mechanism}"}, rows="{mechanism}")``: a column per label and a row
           per level of the part ``mechanism``. ``rows`` is the label of a row, for example ``"ε = {e}"``.
+        * ``pivot(["AP.{mechanism}", "cost.{mechanism}"], rows="{mechanism}")``: the labels are the short ones of
+          ``book/quantities``.
         * ``pivot("rate.{attack}.{mechanism}", rows="{mechanism}", columns="{attack}")``: also a column per level.
         * ``levels``: the levels of a part to show, ``mechanism=("HMC", "W4M")``, by default all that have results. A mapping
           also gives their labels.
@@ -174,7 +177,9 @@ class Compared:
         """
         if not rows:
             return self._pivot(quantities, corner, data_sets)
-        names_by_label = quantities if isinstance(quantities, Mapping) else {columns: quantities}
+        if isinstance(quantities, str):
+            quantities = {columns: quantities}
+        names_by_label = quantities if isinstance(quantities, Mapping) else {self._short(names): names for names in quantities}
         labels = {part: self._labels(part, names_by_label.values(), levels) for part in _PARTS.findall(rows + columns)}
         cells = {}
         for row, of_row in _filled(rows, labels):
@@ -185,6 +190,12 @@ class Compared:
             }
             cells[row] = {label: name for label, name in named.items() if any(name in run.results for run in self.runs)}
         return self._pivot({row: named for row, named in cells.items() if named}, corner, data_sets)
+
+    def _short(self, names: str) -> str:
+        known = self.names.find(self.notebook, names)
+        if known is None or not known.short:
+            raise ValueError(f"{names} of {self.notebook} has no short label in book/quantities")
+        return known.short
 
     def _labels(self, part: str, names: Iterable[str], levels: Mapping[str, Iterable]) -> dict[str, str]:
         """The label of each level of a part, by the level's text in the names of results."""

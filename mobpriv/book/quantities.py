@@ -9,6 +9,7 @@
         privacy.{epsilon}: [km, "AP at ε = {epsilon}", "AP at each ε"]
 
 ``parts`` gives the label of a part of a name, or with ``chi=`` of the part {chi} only. A third entry is the label of the family ``privacy[*]``.
+What a table shows also has a short label for its head, in the form ``{unit: km, words: "AP at ε = {epsilon}", short: AP}``.
 Units: :mod:`mobpriv.base.numbers`.
 """
 
@@ -24,18 +25,22 @@ from mobpriv.book import yaml_files
 from mobpriv.book.expressions import ALL, NUMBER, is_name, parsed, result_name
 from mobpriv.book.runs import Run, named
 
+_FIELDS = ("unit", "words", "family", "short")
 _ONE_PART = rf"\*|{NUMBER}:{NUMBER}|{NUMBER}|[^.]+"  # of a name; * and a:b are the open part of a family
 
 
 class Quantity(NamedTuple):
     unit: str
     words: str
+    short: str = ""  # label of a row or column; "" if no table needs one
 
 
 class Names(NamedTuple):
     """The contents of ``book/quantities``."""
 
-    patterns: dict[str, list[tuple[re.Pattern, str, str, str]]]  # notebook -> (names, unit, label, label of a family)
+    patterns: dict[
+        str, list[tuple[re.Pattern, str, str, str, str]]
+    ]  # notebook -> (names, unit, label, of a family, short label)
     parts: dict[str, str]
     runs: dict[str, Run]
 
@@ -48,13 +53,12 @@ class Names(NamedTuple):
 
     def find(self, notebook: str, name: str) -> Quantity | None:
         """Unit and label of a result, if any; the name of a result compared across runs begins with its run."""
-        for pattern, unit, words, of_family in self.patterns.get(notebook, ()):
+        for pattern, unit, words, of_family, short in self.patterns.get(notebook, ()):
             match = pattern.fullmatch(name)
             if match:
                 text = of_family if of_family and ALL in match.groups() else words
-                return Quantity(
-                    unit, text.format_map({key: self._called(key, part) for key, part in match.groupdict().items()})
-                )
+                labels = {key: self._called(key, part) for key, part in match.groupdict().items()}
+                return Quantity(unit, text.format_map(labels), short.format_map(labels))
         run, _, rest = name.partition(".")
         if run in self.runs and rest:
             of_run = self.find(notebook, rest)
@@ -99,10 +103,15 @@ def names(quantities: dict[str, dict[str, list[str]]], parts: dict[str, str], ru
     patterns = {}
     for notebook, entries in quantities.items():
         for name, entry in entries.items():
-            if not isinstance(entry, list) or len(entry) not in (2, 3) or not all(isinstance(text, str) for text in entry):
-                raise ValueError(f"{notebook}: {name}: needs a unit and a label, and may have a label for its family")
-            unit, words, *of_family = entry
-            patterns.setdefault(notebook, []).append((pattern(name), unit, words, *(of_family or [""])))
+            fields = (
+                entry if isinstance(entry, dict) else dict(zip(_FIELDS[:3], entry, strict=False)) if isinstance(entry, list) else {}
+            )
+            known = len(fields) == len(entry) and {"unit", "words"} <= set(fields) <= {*_FIELDS}
+            if not known or not all(isinstance(text, str) for text in fields.values()):
+                raise ValueError(
+                    f"{notebook}: {name}: needs a unit and a label, and may have a label for its family and a short one"
+                )
+            patterns.setdefault(notebook, []).append((pattern(name), *(fields.get(field, "") for field in _FIELDS)))
     return Names(patterns, {str(part): words for part, words in parts.items()}, runs)
 
 

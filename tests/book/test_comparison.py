@@ -124,6 +124,15 @@ class TestCompared:
         assert shown(pair, rows="{mechanism}", mechanism={"w4m": "W4M"}) == (["privacy", "cost"], {"W4M": both})
         columns = shown("AP.{mechanism}.{e}", rows="ε = {e}", columns="{mechanism}", e=(2, 0.5))
         assert columns == (["no protection", "w4m", "HMC"], {"ε = 2": [*both, "0.2"], "ε = 0.5": [*both, ""]})
+        file = project / "book" / "quantities" / "p.yml"
+        entry = "'{q}.{mechanism}.{e}': {unit: '', words: '', short: '{q}, ε = {e}'}, "
+        file.write_text(file.read_text().replace("nb: {", "nb: {" + entry, 1))
+        compared = book.compared("nb", results, CITY, project)
+        short = shown(["AP.{mechanism}.2", "cost.{mechanism}.0.5"], rows="{mechanism}", mechanism=["none"])
+        assert short == (["AP, ε = 2", "cost, ε = 0.5"], {"no protection": both})
+        assert list(compared.table(["AP.w4m.2"]).groups[""]) == ["AP, ε = 2"]
+        with pytest.raises(ValueError, match=r"^rate of nb has no short label in book/quantities"):
+            compared.table(["rate"])
         two_parts = shown({"AP": "AP.{mechanism}.{e}"}, rows="{mechanism}, {e}", mechanism=["w4m"])
         assert two_parts == (["AP"], {"w4m, 0.5": ["0.1"], "w4m, 2": ["0.1"]})
 
