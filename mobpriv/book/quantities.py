@@ -103,10 +103,8 @@ def names(quantities: dict[str, dict[str, list[str]]], parts: dict[str, str], ru
     patterns = {}
     for notebook, entries in quantities.items():
         for name, entry in entries.items():
-            fields = (
-                entry if isinstance(entry, dict) else dict(zip(_FIELDS[:3], entry, strict=False)) if isinstance(entry, list) else {}
-            )
-            known = len(fields) == len(entry) and {"unit", "words"} <= set(fields) <= {*_FIELDS}
+            fields = dict(zip(_FIELDS, entry[:3], strict=False)) if isinstance(entry, list) else entry
+            known = isinstance(fields, dict) and len(fields) == len(entry) and {"unit", "words"} <= set(fields) <= {*_FIELDS}
             if not known or not all(isinstance(text, str) for text in fields.values()):
                 raise ValueError(
                     f"{notebook}: {name}: needs a unit and a label, and may have a label for its family and a short one"
