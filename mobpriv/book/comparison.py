@@ -74,14 +74,12 @@ def _with(template: str, parts: Mapping[str, str]) -> str:
     return _PARTS.sub(lambda match: parts.get(match[1], match[0]), template)
 
 
-def _filled(template: str, labels: Mapping[str, Mapping[str, str]], alone: str = "") -> Iterator[tuple[str, dict[str, str]]]:
-    """The label of each combination of the template's parts, with the levels; ``alone``: the label of a template without parts."""
+def _filled(template: str, labels: Mapping[str, Mapping[str, str]]) -> Iterator[tuple[str, dict[str, str]]]:
+    """The label for each combination of levels of the template's parts, with the levels."""
     parts = _PARTS.findall(template)
     for combination in product(*(labels[part].items() for part in parts)):
-        yield (
-            _with(template, {part: label for part, (_, label) in zip(parts, combination, strict=True)}) or alone,
-            {part: text for part, (text, _) in zip(parts, combination, strict=True)},
-        )
+        words, texts = ({part: level[i] for part, level in zip(parts, combination, strict=True)} for i in (1, 0))
+        yield _with(template, words), texts
 
 
 def _with_count(title: str, runs: list[Shown], counts: list[int | None]) -> str:
@@ -168,7 +166,8 @@ class Compared:
           per level of the part ``mechanism``. ``rows`` is the label of a row, for example ``"ε = {e}"``.
         * ``pivot(["AP.{mechanism}", "cost.{mechanism}"], rows="{mechanism}")``: the labels are the short ones of
           ``book/quantities``.
-        * ``pivot("rate.{attack}.{mechanism}", rows="{mechanism}", columns="{attack}")``: also a column per level.
+        * ``pivot("rate.{attack}.{mechanism}", rows="{mechanism}", columns="{attack}")``: also a column per level; the same as
+          ``pivot({"{attack}": "rate.{attack}.{mechanism}"}, rows="{mechanism}")``.
         * ``levels``: the levels of a part to show, ``mechanism=("HMC", "W4M")``, by default all that have results. A mapping
           also gives their labels.
         * Without ``rows``: label of a row -> label of a column -> name of the quantity.
@@ -180,13 +179,14 @@ class Compared:
         if isinstance(quantities, str):
             quantities = {columns: quantities}
         names_by_label = quantities if isinstance(quantities, Mapping) else {self._short(names): names for names in quantities}
-        labels = {part: self._labels(part, names_by_label.values(), levels) for part in _PARTS.findall(rows + columns)}
+        parts = _PARTS.findall(rows + "".join(names_by_label))
+        labels = {part: self._labels(part, names_by_label.values(), levels) for part in parts}
         cells = {}
         for row, of_row in _filled(rows, labels):
             named = {
                 label: _with(names, of_row | of_column)
                 for template, names in names_by_label.items()
-                for label, of_column in _filled(template if columns else "", labels, template)
+                for label, of_column in _filled(template, labels)
             }
             cells[row] = {label: name for label, name in named.items() if any(name in run.results for run in self.runs)}
         return self._pivot({row: named for row, named in cells.items() if named}, corner, data_sets)
