@@ -41,8 +41,8 @@ def adapted(track: Track, place: np.ndarray, want: np.ndarray, rng: np.random.Ge
     records, the number wanted is drawn, each subset with the same probability. With fewer than two records Algorithm 2 finds no
     midpoint and never ends; here a single record is repeated.
     """
-    order = np.argsort(place, kind="stable")
-    starts = np.searchsorted(place[order], np.arange(len(want) + 1))
+    order = np.argsort(place.astype(np.min_scalar_type(len(want))), kind="stable")  # short numbers: numpy sorts by radix
+    starts = np.r_[0, np.cumsum(np.bincount(place, minlength=len(want)))]
     visited = np.diff(starts) > 0
     total = int(want[visited].sum())
     out = np.empty(total, np.int64), np.empty(total), np.empty(total)
@@ -137,31 +137,34 @@ class Gaps:
 @numba.njit(cache=True, nogil=True)
 def _shortest_path(ends, candidates, duration, begin, end, centre, speed, ground):
     """The gap, the set and the time at which the set begins; the first of equal paths; gap -1 if no set fits into a gap."""
-    best, best_length = (-1, -1, 0.0), np.inf
+    best, best_length, limit = (-1, -1, 0.0), np.inf, np.inf
     for gap in range(len(ends)):
         t0, x0, y0, sx0, sy0, t1, x1, y1, sx1, sy1 = ends[gap]
-        to_cell = _metres(x0, y0, sx0, sy0, centre.x, centre.y, centre.sx, centre.sy, ground) / speed * 1000
-        from_cell = _metres(x1, y1, sx1, sy1, centre.x, centre.y, centre.sx, centre.sy, ground) / speed * 1000
-        begins = np.ceil(t0 + to_cell)
-        available = t1 - from_cell - begins
+        dx, dy = _offset(x0, y0, sx0, sy0, centre.x, centre.y, centre.sx, centre.sy, ground)
+        begins = np.ceil(t0 + np.hypot(dx, dy) / speed * 1000)
+        dx, dy = _offset(x1, y1, sx1, sy1, centre.x, centre.y, centre.sx, centre.sy, ground)
+        available = t1 - np.hypot(dx, dy) / speed * 1000 - begins
         for k in candidates:
             if duration[k] > available:
                 continue
-            length = _metres(x0, y0, sx0, sy0, begin.x[k], begin.y[k], begin.sx[k], begin.sy[k], ground)
+            dx, dy = _offset(x0, y0, sx0, sy0, begin.x[k], begin.y[k], begin.sx[k], begin.sy[k], ground)
+            if dx * dx + dy * dy > limit:  # the first way alone is too long: saves two roots
+                continue
+            last_dx, last_dy = _offset(end.x[k], end.y[k], end.sx[k], end.sy[k], x1, y1, sx1, sy1, ground)
+            length = np.hypot(dx, dy) + np.hypot(last_dx, last_dy)
             if length < best_length:
-                length += _metres(end.x[k], end.y[k], end.sx[k], end.sy[k], x1, y1, sx1, sy1, ground)
-            if length < best_length:
-                best, best_length = (gap, k, begins), length
+                best, best_length, limit = (gap, k, begins), length, length * length * (1 + 1e-9)  # 1e-9: rounding error
     return best
 
 
 @numba.njit(inline="always")
-def _metres(x0, y0, sx0, sy0, x1, y1, sx1, sy1, ground):
-    """:func:`mobpriv.ground.geo.distance` in the plane, to the last bit."""
+def _offset(x0, y0, sx0, sy0, x1, y1, sx1, sy1, ground):
+    """Metres (east, north), the legs of :func:`mobpriv.ground.geo.distance` to the last bit."""
     dx = x1 - x0
     if ground:
-        dx = (dx + 180) % 360 - 180
-    return np.hypot((sx0 + sx1) / 2 * dx, (sy0 + sy1) / 2 * (y1 - y0))
+        turned = dx + 180
+        dx = (turned if 0 <= turned < 360 else turned % 360) - 180
+    return (sx0 + sx1) / 2 * dx, (sy0 + sy1) / 2 * (y1 - y0)
 
 
 def without_stays(
@@ -177,16 +180,19 @@ def without_stays(
     One pass makes new stays: the records on both sides of an erased one may lie within ``diameter``, with the pause between
     them.
     """
-    code, erased = traces["user"].cat.codes.to_numpy(), np.zeros(len(traces), bool)
-    candidates, done = np.arange(len(traces)), 0
+    user = traces["user"].array
+    part, candidates, erased, done = traces, np.arange(len(traces)), np.zeros(len(traces), bool), 0
     while len(candidates) and (passes is None or done < passes):
-        stay_table = stays(rows(traces, candidates), diameter, duration, max_gap, plane)
+        if done:
+            part = rows(traces, candidates)
+        stay_table = stays(part, diameter, duration, max_gap, plane)
         small = np.zeros(len(candidates) + 1, np.int64)
         np.add.at(small, stay_table["first"].to_numpy(int), 1)
         np.add.at(small, stay_table["last"].to_numpy(int) + 1, -1)
         small = np.cumsum(small)[:-1] > 0
         erased[candidates[small]] = True
         # only a trace that lost records can have new stays
-        changed = np.isin(code[candidates], code[candidates[small]]) & ~small
-        candidates, done = candidates[changed], done + 1
-    return rows(traces, ~erased), traces["user"][erased].astype(str).value_counts()
+        lost = np.bincount(user.codes[candidates[small]], minlength=len(user.categories)) > 0
+        candidates, done = candidates[lost[user.codes[candidates]] & ~small], done + 1
+    lost = pd.Series(user.codes[erased], name="user").value_counts()
+    return rows(traces, ~erased), lost.set_axis(user.categories[lost.index].rename("user"))
