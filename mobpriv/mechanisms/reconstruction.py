@@ -42,7 +42,8 @@ def adapted(track: Track, place: np.ndarray, want: np.ndarray, rng: np.random.Ge
     midpoint and never ends; here a single record is repeated.
     """
     order = np.argsort(place.astype(np.min_scalar_type(len(want))), kind="stable")  # short numbers: numpy sorts by radix
-    starts = np.r_[0, np.cumsum(np.bincount(place, minlength=len(want)))]
+    starts = np.zeros(len(want) + 1, np.int64)
+    np.cumsum(np.bincount(place, minlength=len(want)), out=starts[1:])
     visited = np.diff(starts) > 0
     total = int(want[visited].sum())
     out = np.empty(total, np.int64), np.empty(total), np.empty(total)
