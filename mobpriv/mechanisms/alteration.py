@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numba
 import numpy as np
 import pandas as pd
-from scipy.sparse import csr_array, vstack
+from scipy.sparse import csr_array
 
 from mobpriv.attacks.ap import topsoe
 from mobpriv.traces.profiles import HeatMaps
@@ -73,29 +73,30 @@ def alter(
     h, p = _in_cells(cells, maps), _in_cells(cells, known)
     all_shares = np.asarray(p.sum(axis=0)).ravel() if target == "population" else None
     records = np.asarray(maps.counts.sum(axis=1), float)
-    rows, iterations = [h[[i]] for i in range(len(owner))], np.zeros(len(owner), np.int64)
+    rows, iterations = [_row(h, i) for i in range(len(owner))], np.zeros(len(owner), np.int64)
     before, after = np.full(len(owner), np.nan), np.full((2, len(owner)), np.nan)
     rule = patience, margin, unlike == "exclusion", ROUNDINGS.index(rounding), ROUNDED_AT.index(rounded_at)
     for i in at_risk:
-        original, owner_profile = h[[i]], p[[owner[i]]]
-        target_maps = (
-            [p[[j]] for j in chosen[i]] if target != "population" else [_population_map(all_shares, owner_profile, original)]
-        )
+        original, owner_profile = rows[i], _row(p, owner[i])
+        if target == "population":
+            target_maps = [_population_map(all_shares, owner_profile, original)]
+        else:
+            target_maps = [_row(p, j) for j in chosen[i]]
         combined_target = _mean(target_maps)
         if target == "mean":
             target_maps = [combined_target]
-        u, v, *each = (_dense_at(original.indices, m) for m in (owner_profile, combined_target, *target_maps))
-        before[i] = _farthest(original.data, np.array(each))
-        share, iterations[i], records[i], done = _iterate(
-            original.data, u, v, np.array(each), records[i], step, least_step, *rule
-        )
+        v, *compared = (_dense_at(original.cells, m) for m in (combined_target, owner_profile, *target_maps))
+        compared = np.array(compared)
+        before[i] = _divergences(original.shares, compared, _entropy_terms(compared))[1:].max()
+        share, iterations[i], held, done = _iterate(original.shares, v, compared, records[i], step, least_step, *rule)
         if done:
-            rows[i] = csr_array((share, original.indices, [0, len(share)]), shape=(1, len(cells)))
+            rows[i], records[i] = _Map(original.cells, share), held
         else:
-            outcome[i], rows[i], records[i] = REPLACED, combined_target, maps.counts[[i]].sum()
-        final = rows[i].data, np.array([_dense_at(rows[i].indices, m) for m in (owner_profile, *target_maps)])
-        after[:, i] = _divergence(final[0], final[1][0]), _farthest(final[0], final[1][1:])
-    shares = csr_array((0, len(cells))) if not rows else vstack(rows, format="csr")
+            outcome[i], rows[i] = REPLACED, combined_target
+        compared = np.array([_dense_at(rows[i].cells, m) for m in (owner_profile, *target_maps)])
+        own, *others = _divergences(rows[i].shares, compared, _entropy_terms(compared))
+        after[:, i] = own, max(others)
+    shares = _stacked(rows, len(cells))
     each_trace = np.arange(len(owner))
     first = np.array([target_rows[0] if len(target_rows) else -1 for target_rows in chosen], int)
     owner_distance = np.where(owner >= 0, d[each_trace, owner], np.nan)
@@ -141,22 +142,39 @@ def _targets(coverage: np.ndarray, d: np.ndarray, owner: np.ndarray, at_risk: np
     return chosen
 
 
-def _mean(maps: list[csr_array]) -> csr_array:
-    """The mean of the shares of several maps; indices sorted."""
+class _Map(NamedTuple):
+    """One heat map: columns in rising order, and the shares there."""
+
+    cells: np.ndarray
+    shares: np.ndarray
+
+
+def _row(maps: csr_array, i: int) -> _Map:
+    part = slice(*maps.indptr[i : i + 2])
+    return _Map(maps.indices[part], maps.data[part])
+
+
+def _stacked(maps: list[_Map], cells: int) -> csr_array:
+    """One row for each map."""
+    columns, shares = (np.concatenate(parts) for parts in zip(_Map(np.zeros(0, np.int32), np.zeros(0)), *maps, strict=True))
+    return csr_array((shares, columns, np.cumsum([0, *(len(m.cells) for m in maps)])), shape=(len(maps), cells))
+
+
+def _mean(maps: list[_Map]) -> _Map:
+    """The mean of the shares of several maps."""
     if len(maps) == 1:
         return maps[0]
-    mean = csr_array(sum(maps[1:], maps[0]) / len(maps))
-    mean.sort_indices()
-    return mean
+    cells = np.unique(np.concatenate([m.cells for m in maps]))
+    return _Map(cells, sum(_dense_at(cells, m) for m in maps) * (1 / len(maps)))
 
 
-def _population_map(all_shares: np.ndarray, owner_profile: csr_array, original: csr_array) -> csr_array:
+def _population_map(all_shares: np.ndarray, owner_profile: _Map, original: _Map) -> _Map:
     """The mean map of all other known users, restricted to the cells of her trace, in shares that sum to 1."""
-    others = all_shares[original.indices] - _dense_at(original.indices, owner_profile)
+    others = all_shares[original.cells] - _dense_at(original.cells, owner_profile)
     others = np.maximum(others, 0.0)  # in a cell that is hers alone rounding may leave a negative share
     if not others.sum() > 1e-9:
         others = np.ones(len(others))  # no other user was ever there: any map of these cells will do
-    return csr_array((others / others.sum(), original.indices, [0, len(others)]), shape=original.shape)
+    return _Map(original.cells, others / others.sum())
 
 
 def _in_cells(cells: np.ndarray, maps: HeatMaps) -> csr_array:
@@ -169,29 +187,45 @@ def _in_cells(cells: np.ndarray, maps: HeatMaps) -> csr_array:
     return aligned
 
 
-def _dense_at(columns: np.ndarray, row: csr_array) -> np.ndarray:
-    """The shares of a map of one row in the given columns."""
-    position = np.searchsorted(row.indices, columns)
-    present = np.append(row.indices, -1)[position] == columns
-    return np.where(present, np.append(row.data, 0.0)[position], 0.0)
+def _dense_at(cells: np.ndarray, row: _Map) -> np.ndarray:
+    """The shares of a map in the given columns."""
+    position = np.searchsorted(row.cells, cells)
+    present = np.append(row.cells, -1)[position] == cells
+    return np.where(present, np.append(row.shares, 0.0)[position], 0.0)
 
 
 @numba.njit(cache=True)
-def _divergence(h, p):
-    """Topsoe, Equation (3.3), from the shares in the cells of h: cells that only one map has need no logarithm."""
-    d = 2 * np.log(2.0)
-    for i in range(len(h)):
-        if h[i] > 0 and p[i] > 0:
-            d += h[i] * np.log(h[i]) + p[i] * np.log(p[i]) - (h[i] + p[i]) * np.log(h[i] + p[i])
-    return max(d, 0.0)
+def _entropy_terms(shares):
+    """x ln x of every share; 0 for 0."""
+    terms = np.zeros(shares.shape)
+    x, out = shares.ravel(), terms.ravel()
+    for i in range(len(x)):
+        if x[i] > 0:
+            out[i] = x[i] * np.log(x[i])
+    return terms
 
 
 @numba.njit(cache=True)
-def _farthest(h, targets):
-    largest = 0.0
-    for k in range(len(targets)):
-        largest = max(largest, _divergence(h, targets[k]))
-    return largest
+def _divergences(h, maps, terms):
+    """Topsoe, Equation (3.3), of h to each of ``maps``, whose p ln p are ``terms``, from the shares in the cells of h.
+
+    Cells that only one map has need no logarithm.
+    """
+    d, h_terms = np.empty(len(maps)), _entropy_terms(h)
+    for k in range(len(maps)):
+        total = 2 * np.log(2.0)
+        for i in range(len(h)):
+            if h[i] > 0 and maps[k, i] > 0:
+                total += h_terms[i] + terms[k, i] - (h[i] + maps[k, i]) * np.log(h[i] + maps[k, i])
+        d[k] = max(total, 0.0)
+    return d
+
+
+@numba.njit(cache=True)
+def _lead(h, maps, terms):
+    """How much nearer h is to the farthest of the targets than to U, the first row of ``maps``."""
+    d = _divergences(h, maps, terms)
+    return d[0] - d[1:].max()
 
 
 @numba.njit(cache=True)
@@ -221,20 +255,20 @@ def _rounded(h, n, rounding):
 
 
 @numba.njit(cache=True)
-def _iterate(h, u, v, targets, n, step, least_step, patience, margin, exclusion, rounding, rounded_at):
-    """Lines 5 to 16 of Algorithm 1, in the cells of H; ``targets`` has one row of shares for each that must be nearer than U.
+def _iterate(h, v, maps, n, step, least_step, patience, margin, exclusion, rounding, rounded_at):
+    """Lines 5 to 16 of Algorithm 1, in the cells of H; ``maps`` are U and each target that must be nearer than U.
 
     Returns H', the iterations, the number of records whose shares H' holds, and whether the targets are nearer. If the rule
     tests whole records, H' is the rounded map.
     """
-    h, weight = h.copy(), np.empty(len(h))
-    lead = _divergence(h, u) - _farthest(h, targets)
+    h, weight, u, terms = h.copy(), np.empty(len(h)), maps[0], _entropy_terms(maps)
+    lead = _lead(h, maps, terms)
     without_progress = iterations = 0
     while True:
         tested, tested_records, tested_lead = h, n, lead
         if rounded_at == 1:
             tested, tested_records = _rounded(h, n, rounding)
-            tested_lead = _divergence(tested, u) - _farthest(tested, targets)
+            tested_lead = _lead(tested, maps, terms)
         done = tested_lead > margin
         if done or without_progress >= patience or iterations >= 5 * patience:
             break
@@ -250,7 +284,7 @@ def _iterate(h, u, v, targets, n, step, least_step, patience, margin, exclusion,
             h[i] = (h[i] + added * weight[i] / total) / (1 + added)
         if rounded_at == 2:  # as the program: n before the addition, so that only rounding makes the map grow
             h, n = _rounded(h, n, rounding)
-        new_lead = _divergence(h, u) - _farthest(h, targets)
+        new_lead = _lead(h, maps, terms)
         without_progress = 0 if new_lead > lead else without_progress + 1
         lead = new_lead
         iterations += 1

@@ -17,10 +17,10 @@ import pandas as pd
 
 from mobpriv.base.ranges import not_negative, one_of, positive, whole
 from mobpriv.base.sharing import once
-from mobpriv.ground.geo import check_plane
+from mobpriv.ground.geo import Points, check_plane, to_plane
 from mobpriv.ground.grid import SquareGrid
 from mobpriv.mechanisms.alteration import ROUNDED_AT, ROUNDINGS, TARGETS, Alteration, alter, rounded_records
-from mobpriv.mechanisms.reconstruction import Gaps, Sets, Track, adapted, merged_tracks, sets_of, without_stays
+from mobpriv.mechanisms.reconstruction import Gaps, Sets, Track, adapted, joined, sets_of, without_stays
 from mobpriv.traces.profiles import HeatMaps, heat_maps
 from mobpriv.traces.sub_traces import check_owners
 from mobpriv.traces.table import Traces, by_user, from_blocks, milliseconds
@@ -161,7 +161,7 @@ class HMC:
     def alter(self, traces: Traces) -> Alteration:
         """Apply Algorithm 1 to every trace; draws nothing."""
         maps = heat_maps(traces, self.grid)
-        owner = self.profiles.users.get_indexer([self._owner(name) for name in maps.users])
+        owner = self._owners(maps.users)
         rule = self.step, self.least_step, self.patience, self.margin, self.unlike
         return once(alter)(maps, self.profiles, owner, *rule, self.k, self.target, self.rounding, self.rounded_at)
 
@@ -179,14 +179,14 @@ class HMC:
         users, offsets = by_user(traces)
         all_records = Track(milliseconds(traces), traces["lat"].to_numpy(), traces["lng"].to_numpy())
         cell = np.asarray(self.grid.cells(all_records.lat, all_records.lng), np.int64)
-        map_records = alteration.users["held"].to_numpy()
+        map_records, owner = alteration.users["held"].to_numpy(), self._owners(users)
         tracks, summary = [], []
         for i, child in enumerate(rngs):
             block = slice(offsets[i], offsets[i + 1])
             row = slice(*alteration.shares.indptr[i : i + 2])
             n = rounded_records(alteration.shares.data[row] * map_records[i], ROUNDINGS.index(self.rounding)).astype(np.int64)
             wanted, n = alteration.cells[alteration.shares.indices[row]][n > 0], n[n > 0]
-            track, facts = self._rebuilt(all_records.part(block), cell[block], wanted, n, self._owner(users[i]), child)
+            track, facts = self._rebuilt(all_records.part(block), cell[block], wanted, n, owner[i], child)
             tracks.append(track)
             summary.append(facts)
         counts = [len(track.t) for track in tracks]
@@ -205,51 +205,66 @@ class HMC:
         summary["published"] = counts - summary["erased"]
         return Rebuilt(kept, summary.astype(np.int64))
 
-    def _owner(self, trace: str) -> str:
-        return trace if self.owners is None else self.owners.get(trace, trace)
+    def _owners(self, traces: pd.Index) -> np.ndarray:
+        """The number of each trace's user among the known users, -1 if she is not known."""
+        names = traces if self.owners is None else [self.owners.get(trace, trace) for trace in traces]
+        return self.profiles.users.get_indexer(names)
 
-    def _rebuilt(self, track: Track, cell, wanted, n, owner: str, rng) -> tuple[Track, tuple]:
+    def _rebuilt(self, track: Track, cell, wanted, n, owner: int, rng) -> tuple[Track, tuple]:
         """One trace with ``n`` records in each of the ``wanted`` cells, and its counts for ``Rebuilt``."""
-        visited = np.unique(cell)
         place = np.searchsorted(wanted, cell)
         inside = np.append(wanted, -1)[place] == cell
-        single = np.bincount(place[inside], minlength=len(wanted)) == 1
-        parts = [adapted(track.part(inside), place[inside], n, rng)]
-        new = np.flatnonzero(~np.isin(wanted, visited))
+        place, dropped = place[inside], len(np.unique(cell[~inside]))
+        records = np.bincount(place, minlength=len(wanted))
+        new = np.flatnonzero(records == 0)
+        parts, places, missing = [track.part(inside)], [place], {"donor": 0, "gap": 0}
         gaps = Gaps(track, self.gap, self.speed, self.plane) if len(new) else None
-        filled, missing = 0, {"donor": 0, "gap": 0}
         weight = {"most": -n[new], "least": n[new], "number": wanted[new]}[self.filled_first]
-        owner_row, bounds = self.profiles.users.get_indexer([owner])[0], self.grid.bounds(wanted[new])
-        for j in np.argsort(weight, kind="stable"):
-            k = new[j]
-            sets, copied = self._sets(wanted[k], owner_row), None
-            if len(gaps.ends):  # short traces have no gap: skip the search
-                south, west, north, east = bounds[j]
-                copied = gaps.filled(sets, ((south + north) / 2, (west + east) / 2))
+        for k in new[np.argsort(weight, kind="stable")]:
+            candidates, centre = self._candidates(wanted[k], owner)
+            # short traces have no gap: skip the search
+            copied = gaps.filled(self._donors.sets, candidates, centre) if len(candidates) and len(gaps.ends) else None
             if copied is None:
-                missing["gap" if len(sets.first) else "donor"] += 1
+                missing["gap" if len(candidates) else "donor"] += 1
                 continue
-            filled += 1
-            parts.append(adapted(copied, np.zeros(len(copied.t), np.int64), n[[k]], rng))
-        kept = len(np.intersect1d(wanted, visited))
-        lone = int((single & (n > 1)).sum())
-        return merged_tracks(parts), (len(track.t), kept, len(visited) - kept, lone, filled, missing["donor"], missing["gap"])
+            # the places of copied records follow those of the trace's own, in the order of filling
+            n = np.append(n, n[k])
+            parts.append(copied)
+            places.append(np.full(len(copied.t), len(n) - 1))
+        rebuilt = adapted(joined(parts), np.concatenate(places), n, rng)
+        kept, lone = len(wanted) - len(new), int(((records == 1) & (n[: len(wanted)] > 1)).sum())
+        return rebuilt, (len(track.t), kept, dropped, lone, len(parts) - 1, missing["donor"], missing["gap"])
 
     @cached_property
-    def _donors(self):
-        """All known records in sets that may be copied, in the order of their cells; cell and user's number of each set."""
+    def _donors(self) -> "Donors":
         users, offsets = by_user(self.known)
         lat, lng = self.known["lat"].to_numpy(), self.known["lng"].to_numpy()
         cell = np.asarray(self.grid.cells(lat, lng), np.int64)
         order = np.argsort(cell, kind="stable")
         user, cell = np.repeat(np.arange(len(users)), np.diff(offsets))[order], cell[order]
         visitor = np.cumsum(np.r_[0, (np.diff(cell) != 0) | (np.diff(user) != 0)])  # a new one for each user in each cell
-        sets = sets_of(Track(milliseconds(self.known), lat, lng).part(order), visitor, self.gap, self.limit)
-        return cell[sets.first], user[sets.first], sets
+        sets = sets_of(Track(milliseconds(self.known), lat, lng).part(order), visitor, self.gap, self.limit, self.plane)
+        cells, start = np.unique(cell[sets.first], return_index=True)
+        south, west, north, east = self.grid.bounds(cells).T
+        centres = to_plane((south + north) / 2, (west + east) / 2, self.plane)
+        return Donors(cells, np.append(start, len(sets.first)), centres, user[sets.first], sets)
 
-    def _sets(self, cell: int, owner_row: int) -> Sets:
-        """The sets of known users other than number ``owner_row`` in a cell."""
-        cells, user, sets = self._donors
-        in_cell = slice(*np.searchsorted(cells, [cell, cell + 1]))
-        others = np.flatnonzero(user[in_cell] != owner_row) + in_cell.start
-        return Sets(sets.track, sets.first[others], sets.last[others])
+    def _candidates(self, cell: int, owner: int) -> tuple[np.ndarray, Points | None]:
+        """The sets of known users other than number ``owner`` in a cell, and the cell's centre."""
+        donors = self._donors
+        k = np.searchsorted(donors.cells, cell)
+        if k == len(donors.cells) or donors.cells[k] != cell:
+            return np.zeros(0, np.int64), None
+        first = donors.start[k]
+        others = np.flatnonzero(donors.user[first : donors.start[k + 1]] != owner) + first
+        return others, Points(*(column[k] for column in donors.centres))
+
+
+class Donors(NamedTuple):
+    """All known records in sets that may be copied: the sets of cell c are start[c] … start[c+1]−1."""
+
+    cells: np.ndarray  # the grid's ids, in rising order
+    start: np.ndarray
+    centres: Points  # of the cells
+    user: np.ndarray  # of each set, her number
+    sets: Sets

@@ -12,11 +12,9 @@ import numba
 import numpy as np
 import pandas as pd
 
-from mobpriv.ground.geo import distance
+from mobpriv.ground.geo import Points, to_plane
 from mobpriv.traces.profiles import stays
 from mobpriv.traces.table import Traces, rows
-
-_PAIRS_AT_A_TIME = 1 << 20  # pairs of a gap and a set that are compared at a time
 
 
 class Track(NamedTuple):
@@ -30,10 +28,9 @@ class Track(NamedTuple):
         return Track(self.t[chosen], self.lat[chosen], self.lng[chosen])
 
 
-def merged_tracks(tracks: list[Track]) -> Track:
-    """All records of several tracks in the order of time; for equal times the first track's records come first."""
-    merged = Track(*(np.concatenate(columns) for columns in zip(*tracks, strict=True)))
-    return merged.part(np.argsort(merged.t, kind="stable"))
+def joined(tracks: list[Track]) -> Track:
+    """The records of several tracks, one after the other."""
+    return Track(*(np.concatenate(columns) for columns in zip(*tracks, strict=True)))
 
 
 def adapted(track: Track, place: np.ndarray, want: np.ndarray, rng: np.random.Generator) -> Track:
@@ -44,8 +41,9 @@ def adapted(track: Track, place: np.ndarray, want: np.ndarray, rng: np.random.Ge
     records, the number wanted is drawn, each subset with the same probability. With fewer than two records Algorithm 2 finds no
     midpoint and never ends; here a single record is repeated.
     """
-    order = np.argsort(place, kind="stable")
-    starts = np.searchsorted(place[order], np.arange(len(want) + 1))
+    order = np.argsort(place.astype(np.min_scalar_type(len(want))), kind="stable")  # short numbers: numpy sorts by radix
+    starts = np.zeros(len(want) + 1, np.int64)
+    np.cumsum(np.bincount(place, minlength=len(want)), out=starts[1:])
     visited = np.diff(starts) > 0
     total = int(want[visited].sum())
     out = np.empty(total, np.int64), np.empty(total), np.empty(total)
@@ -86,14 +84,17 @@ class Sets(NamedTuple):
     track: Track
     first: np.ndarray
     last: np.ndarray
+    duration: np.ndarray  # ms, from the first record to the last
+    begin: Points  # the first records in the plane
+    end: Points  # the last records
 
 
-def sets_of(track: Track, user: np.ndarray, pause: float, limit: float) -> Sets:
+def sets_of(track: Track, user: np.ndarray, pause: float, limit: float, plane: str) -> Sets:
     """Split the records of one cell, sorted by user, at pauses longer than ``pause``, and into sets of ``limit`` s at most."""
-    if not len(track.t):
-        return Sets(track, np.zeros(0, np.int64), np.zeros(0, np.int64))
-    first = _beginnings(track.t, user, round(pause * 1000), round(limit * 1000))
-    return Sets(track, first, np.append(first[1:], len(track.t)) - 1)
+    first = _beginnings(track.t, user, round(pause * 1000), round(limit * 1000)) if len(track.t) else np.zeros(0, np.int64)
+    last = np.append(first[1:], len(track.t))[: len(first)] - 1
+    begin, end = (to_plane(track.lat[ends], track.lng[ends], plane) for ends in (first, last))
+    return Sets(track, first, last, track.t[last] - track.t[first], begin, end)
 
 
 @numba.njit(cache=True)
@@ -111,46 +112,60 @@ class Gaps:
     def __init__(self, track: Track, least: float, speed: float, plane: str):
         self.least, self.speed, self.plane = round(least * 1000), speed, plane
         before = np.flatnonzero(np.diff(track.t) > self.least)
-        self.ends = np.array([(*(c[i] for c in track), *(c[i + 1] for c in track)) for i in before], float).reshape(-1, 6)
+        begin, end = ((track.t[i], *to_plane(track.lat[i], track.lng[i], plane)) for i in (before, before + 1))
+        self.ends = np.column_stack([*begin, *end]).astype(float)  # one row a gap: time, x, y, sx and sy of both ends
 
-    def filled(self, sets: Sets, centre: tuple[float, float]) -> Track | None:
+    def filled(self, sets: Sets, candidates: np.ndarray, centre: Points) -> Track | None:
         """The set and the gap of shortest path from the gap's start to the set and on to the gap's end, Algorithm 3.
 
-        The set is moved in time to the beginning of the gap; None if no set fits into a gap. The time available is the gap less
-        the travel from its start to the cell's centre, and from there to its end, at ``speed`` m/s.
+        ``candidates`` are the rows of the sets in the cell, ``centre`` is the cell's centre. The set is moved in time to the
+        beginning of the gap; None if no set fits into a gap. The time available is the gap less the travel from its start to
+        the cell's centre, and from there to its end, at ``speed`` m/s.
         """
-        if not len(self.ends) or not len(sets.first):
+        places = sets.duration, sets.begin, sets.end
+        gap, chosen, begins = _shortest_path(self.ends, candidates, *places, centre, self.speed, self.plane == "ground")
+        if gap < 0:
             return None
-        t0, lat0, lng0, t1, lat1, lng1 = self.ends.T
-        to_cell, from_cell = (distance(a, b, *centre, self.plane) / self.speed * 1000 for a, b in ((lat0, lng0), (lat1, lng1)))
-        begins, available = np.ceil(t0 + to_cell), t1 - from_cell - np.ceil(t0 + to_cell)
-        track, durations = sets.track, sets.track.t[sets.last] - sets.track.t[sets.first]
-        fitting = np.flatnonzero(available >= durations.min())
-        a, b = track.part(sets.first), track.part(sets.last)
-        best = None
-        for block in np.array_split(fitting, 1 + len(fitting) * len(durations) // _PAIRS_AT_A_TIME):
-            if not len(block):
-                continue
-            path_length = distance(lat0[block, None], lng0[block, None], a.lat, a.lng, self.plane)
-            path_length += distance(b.lat, b.lng, lat1[block, None], lng1[block, None], self.plane)
-            path_length[durations > available[block, None]] = np.inf
-            gap, chosen = np.unravel_index(path_length.argmin(), path_length.shape)
-            if best is None or path_length[gap, chosen] < best[0]:
-                best = path_length[gap, chosen], block[gap], chosen
-        if best is None:
-            return None
-        _, gap, chosen = best
-        copied = track.part(slice(sets.first[chosen], sets.last[chosen] + 1))
-        copied = copied._replace(t=copied.t - copied.t[0] + np.int64(begins[gap]))
-        self._use(gap, copied)
+        copied = sets.track.part(slice(sets.first[chosen], sets.last[chosen] + 1))
+        copied = copied._replace(t=copied.t - copied.t[0] + np.int64(begins))
+        # split the gap around the set; a remaining part that is too short is no longer a gap
+        begin, end = ((t, *(c[chosen] for c in points)) for t, points in ((copied.t[0], sets.begin), (copied.t[-1], sets.end)))
+        parts = np.array([[*self.ends[gap, :5], *begin], [*end, *self.ends[gap, 5:]]])
+        self.ends = np.concatenate([np.delete(self.ends, gap, axis=0), parts[parts[:, 5] - parts[:, 0] > self.least]])
         return copied
 
-    def _use(self, gap: int, copied: Track) -> None:
-        """Split a gap around the set put into it; a remaining part that is too short is no longer a gap."""
-        full_gap = self.ends[gap]
-        parts = np.array([[*full_gap[:3], *(c[0] for c in copied)], [*(c[-1] for c in copied), *full_gap[3:]]])
-        parts = parts[parts[:, 3] - parts[:, 0] > self.least]
-        self.ends = np.concatenate([np.delete(self.ends, gap, axis=0), parts])
+
+@numba.njit(cache=True, nogil=True)
+def _shortest_path(ends, candidates, duration, begin, end, centre, speed, ground):
+    """The gap, the set and the time at which the set begins; the first of equal paths; gap -1 if no set fits into a gap."""
+    best, best_length, limit = (-1, -1, 0.0), np.inf, np.inf
+    for gap in range(len(ends)):
+        t0, x0, y0, sx0, sy0, t1, x1, y1, sx1, sy1 = ends[gap]
+        dx, dy = _offset(x0, y0, sx0, sy0, centre.x, centre.y, centre.sx, centre.sy, ground)
+        begins = np.ceil(t0 + np.hypot(dx, dy) / speed * 1000)
+        dx, dy = _offset(x1, y1, sx1, sy1, centre.x, centre.y, centre.sx, centre.sy, ground)
+        available = t1 - np.hypot(dx, dy) / speed * 1000 - begins
+        for k in candidates:
+            if duration[k] > available:
+                continue
+            dx, dy = _offset(x0, y0, sx0, sy0, begin.x[k], begin.y[k], begin.sx[k], begin.sy[k], ground)
+            if dx * dx + dy * dy > limit:  # the first way alone is too long: saves two roots
+                continue
+            last_dx, last_dy = _offset(end.x[k], end.y[k], end.sx[k], end.sy[k], x1, y1, sx1, sy1, ground)
+            length = np.hypot(dx, dy) + np.hypot(last_dx, last_dy)
+            if length < best_length:
+                best, best_length, limit = (gap, k, begins), length, length * length * (1 + 1e-9)  # 1e-9: rounding error
+    return best
+
+
+@numba.njit(inline="always")
+def _offset(x0, y0, sx0, sy0, x1, y1, sx1, sy1, ground):
+    """Metres (east, north), the legs of :func:`mobpriv.ground.geo.distance` to the last bit."""
+    dx = x1 - x0
+    if ground:
+        turned = dx + 180
+        dx = (turned if 0 <= turned < 360 else turned % 360) - 180
+    return (sx0 + sx1) / 2 * dx, (sy0 + sy1) / 2 * (y1 - y0)
 
 
 def without_stays(
@@ -166,16 +181,19 @@ def without_stays(
     One pass makes new stays: the records on both sides of an erased one may lie within ``diameter``, with the pause between
     them.
     """
-    code, erased = traces["user"].cat.codes.to_numpy(), np.zeros(len(traces), bool)
-    candidates, done = np.arange(len(traces)), 0
+    user = traces["user"].array
+    part, candidates, erased, done = traces, np.arange(len(traces)), np.zeros(len(traces), bool), 0
     while len(candidates) and (passes is None or done < passes):
-        stay_table = stays(rows(traces, candidates), diameter, duration, max_gap, plane)
+        if done:
+            part = rows(traces, candidates)
+        stay_table = stays(part, diameter, duration, max_gap, plane)
         small = np.zeros(len(candidates) + 1, np.int64)
         np.add.at(small, stay_table["first"].to_numpy(int), 1)
         np.add.at(small, stay_table["last"].to_numpy(int) + 1, -1)
         small = np.cumsum(small)[:-1] > 0
         erased[candidates[small]] = True
         # only a trace that lost records can have new stays
-        changed = np.isin(code[candidates], code[candidates[small]]) & ~small
-        candidates, done = candidates[changed], done + 1
-    return rows(traces, ~erased), traces["user"][erased].astype(str).value_counts()
+        lost = np.bincount(user.codes[candidates[small]], minlength=len(user.categories)) > 0
+        candidates, done = candidates[lost[user.codes[candidates]] & ~small], done + 1
+    lost = pd.Series(user.codes[erased], name="user").value_counts()
+    return rows(traces, ~erased), lost.set_axis(user.categories[lost.index].rename("user"))

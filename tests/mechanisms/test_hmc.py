@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from mobpriv.attacks import APAttack
 from mobpriv.attacks.policies import answer
-from mobpriv.ground.geo import distance
+from mobpriv.ground.geo import PLANES, distance, to_plane
 from mobpriv.ground.grid import SquareGrid
 from mobpriv.mechanisms import HMC
 from mobpriv.mechanisms.alteration import heat_map_coverage
-from mobpriv.mechanisms.reconstruction import Gaps, Track, adapted, sets_of, without_stays
+from mobpriv.mechanisms.reconstruction import Gaps, Sets, Track, adapted, sets_of, without_stays
 from mobpriv.traces.profiles import heat_maps, stays
 from mobpriv.traces.table import as_traces, by_user
 
@@ -171,20 +171,28 @@ class TestMidpoints:
         assert (out.t.tolist(), out.lat.tolist()) == ([3, 5, 9], [3.0, 5.0, 9.0])
 
 
+def filled_from_all(gaps: Gaps, sets: Sets, spot) -> Track | None:
+    """The set of all in one cell, with its centre at ``spot``, that fills a gap."""
+    return gaps.filled(sets, np.arange(len(sets.first)), to_plane(*spot, gaps.plane))
+
+
 class TestFilling:
     @given(
         times=st.lists(st.integers(0, 40 * HOUR), min_size=2, max_size=6, unique=True),
         others=st.lists(st.integers(0, 20 * HOUR), min_size=1, max_size=8, unique=True),
         cell=st.integers(0, 8),
+        plane=st.sampled_from(PLANES),
+        west=st.sampled_from([0.0, -185.01]),  # the second one puts the date line between the cells
     )
     @settings(max_examples=150, deadline=None)
-    def test_as_algorithm_3(self, times, others, cell):
+    def test_as_algorithm_3(self, times, others, cell, plane, west):
         t, donor = np.sort(times), np.sort(others)
-        lat, lng = np.transpose([centre(i % 9) for i in range(len(t))])
-        spot = np.array(centre(cell))
+        places = np.array([centre(i) for i in range(9)])
+        places[:, 1] = (places[:, 1] + west + 180) % 360 - 180
+        (lat, lng), spot = places[np.arange(len(t)) % 9].T, places[cell]
         place = spot[:, None] + np.arange(len(donor)) * 1e-5  # a set's ends differ, so that no two ways are equal
-        gaps = Gaps(Track(t, lat, lng), 3600.0, 10.0, "ground")
-        sets = sets_of(Track(donor, *place), np.zeros(len(donor)), 3600.0, 7200.0)
+        gaps = Gaps(Track(t, lat, lng), 3600.0, 10.0, plane)
+        sets = sets_of(Track(donor, *place), np.zeros(len(donor)), 3600.0, 7200.0, plane)
         plain_gaps = [(a, b) for a, b in pairwise(zip(t, lat, lng, strict=True)) if b[0] - a[0] > HOUR]
         rows = list(zip(donor.tolist(), *place.tolist(), strict=True))
         plain_sets = [rows[a : b + 1] for a, b in zip(sets.first, sets.last, strict=True)]
@@ -192,9 +200,9 @@ class TestFilling:
         for records in plain_sets:
             assert records[-1][0] - records[0][0] <= 2 * HOUR
             assert all(np.diff([r[0] for r in records]) <= HOUR)
-        metres = lambda p, q: float(distance(*(np.array([x]) for x in (*p, *q)))[0])  # noqa: E731
+        metres = lambda p, q: float(distance(*(np.array([x]) for x in (*p, *q)), plane)[0])  # noqa: E731
         expected = naive.best_gap(plain_gaps, plain_sets, tuple(spot), 10.0, metres)
-        filled = gaps.filled(sets, tuple(spot))
+        filled = filled_from_all(gaps, sets, spot)
         assert (filled is None) == (expected is None)
         if expected:
             _, records, begins = expected
@@ -208,7 +216,7 @@ class TestFilling:
         far = float(distance(*a, *spot)), float(distance(*b, *spot))
         for speed in (0.4, 5.0):
             gaps = Gaps(Track(t, *np.transpose([a, b])), 3600.0, speed, "ground")
-            filled = gaps.filled(sets_of(donor, np.zeros(2), 3600.0, 3600.0), spot)
+            filled = filled_from_all(gaps, sets_of(donor, np.zeros(2), 3600.0, 3600.0, "ground"), spot)
             if sum(far) / speed > 1.5 * 3600:
                 assert filled is None
             else:
@@ -221,9 +229,9 @@ class TestFilling:
         spot = centre(4)
         gaps = Gaps(Track(t, *np.transpose([spot, spot])), 3600.0, 10.0, "ground")
         donor = Track(np.array([0, HOUR, 3 * HOUR // 2]), np.full(3, spot[0]), np.full(3, spot[1]))
-        sets = sets_of(donor, np.zeros(3), 3600.0, 7200.0)
-        assert gaps.filled(sets, spot) is not None
-        assert gaps.filled(sets, spot) is None
+        sets = sets_of(donor, np.zeros(3), 3600.0, 7200.0, "ground")
+        assert filled_from_all(gaps, sets, spot) is not None
+        assert filled_from_all(gaps, sets, spot) is None
 
     @pytest.mark.parametrize(("order", "first"), [("most", 8), ("least", 7), ("number", 7)])
     def test_which_cell_comes_first_gets_the_gap(self, order, first):
