@@ -11,6 +11,7 @@ from mobpriv.metrics.pairs import means, row_ranges
 from mobpriv.traces.table import Traces
 
 _LEAF = 4  # pieces of the path per leaf of the tree
+_MORTON = tuple((1 << k, (2**64 - 1) // ((1 << (1 << k)) + 1)) for k in (4, 3, 2, 1, 0))
 
 
 def spatial_distortion(
@@ -63,9 +64,11 @@ def _distances(p, start, q, first, last, interpolate, ground):
         segment, box = _near_together(*_pieces(path, interpolate))
         tree = _tree(box)
         nearest, stack, bound = segment[0], np.empty(64, np.int64), np.empty(64)
+        _, south, _, north = tree[1]
+        least = min(metres_per_degree_at(south)[0], metres_per_degree_at(north)[0]), metres_per_degree_at(0.0)[1]
         for k in range(first[user], last[user]):
             # neighbours in a trace are close on the path: the previous record's segment bounds the search
-            metres[k], nearest = _nearest(path, interpolate, segment, tree, q, k, nearest, ground, stack, bound)
+            metres[k], nearest = _nearest(path, interpolate, segment, tree, least, q, k, nearest, ground, stack, bound)
     return metres
 
 
@@ -98,18 +101,24 @@ def _pieces(p, interpolate):
 
 @numba.njit(cache=True)
 def _near_together(segment, box):
-    """Sort the pieces in Morton order of their ranks eastwards and northwards; ranks are robust to outliers."""
-    n = len(segment)
-    code = np.zeros(n, np.uint64)
+    """Sort the pieces in Morton order of their middles; 32 bits an axis are fine enough for any outlier."""
+    code = np.zeros(len(segment), np.uint64)
     for axis in range(2):
-        rank = np.empty(n, np.int64)
-        rank[np.argsort(box[:, axis] + box[:, axis + 2])] = np.arange(n)
-        for i in range(n):
-            bits = np.uint64(rank[i] * 65_536 // n)
-            for k in range(16):
-                code[i] |= ((bits >> np.uint64(k)) & np.uint64(1)) << np.uint64(2 * k + axis)
+        middle = box[:, axis] + box[:, axis + 2]
+        least = middle.min()
+        scale = 4_294_967_295 / max(middle.max() - least, 1e-300)
+        for i in range(len(code)):
+            code[i] |= _spread(np.uint64((middle[i] - least) * scale)) << np.uint64(axis)
     order = np.argsort(code)
     return segment[order], box[order]
+
+
+@numba.njit(inline="always")
+def _spread(bits):
+    """The 32 lower bits, each followed by a 0."""
+    for shift, mask in _MORTON:
+        bits = (bits | (bits << np.uint64(shift))) & np.uint64(mask)
+    return bits
 
 
 @numba.njit(cache=True)
@@ -135,39 +144,45 @@ def _widen(box, other):
 
 
 @numba.njit(cache=True)
-def _nearest(p, interpolate, segment, tree, q, k, nearest, ground, stack, bound):
+def _nearest(p, interpolate, segment, tree, least, q, k, nearest, ground, stack, bound):
     """Metres from record k of q to the path, and its nearest segment; a good initial ``nearest`` shortens the search.
 
-    ``stack`` and ``bound`` are buffers for the open nodes and their distances.
+    ``least`` are scales that the path nowhere falls below; ``stack`` and ``bound`` are buffers for the open nodes and their distances.
     """
-    west, south, east, north = tree[1]
     sx, sy = q.sx[k], q.sy[k]
-    if ground:  # no scale on the path is smaller: these distances never exceed the true ones
-        sx = 0.5 * (sx + min(metres_per_degree_at(south)[0], metres_per_degree_at(north)[0]))
-        sy = 0.5 * (sy + metres_per_degree_at(0.0)[1])
+    if ground:  # these distances never exceed the true ones
+        sx, sy = 0.5 * (sx + least[0]), 0.5 * (sy + least[1])
     best, leaves = np.inf, len(tree) // 2
-    turn, turns = (np.ceil((west - 180 - q.x[k]) / 360), np.floor((east + 180 - q.x[k]) / 360)) if ground else (0.0, 0.0)
+    turn, turns = (
+        (np.ceil((tree[1, 0] - 180 - q.x[k]) / 360), np.floor((tree[1, 2] + 180 - q.x[k]) / 360)) if ground else (0.0, 0.0)
+    )
     while turn <= turns:  # a record near 180° may be near the path on either side
         x, y = q.x[k] + 360.0 * turn, q.y[k]
-        best = min(best, _to_segment(p, nearest, interpolate, x, y, q.sx[k], q.sy[k], ground))
+        for i in range(nearest, min(nearest + 2, len(p.x))):
+            d = _to_segment(p, i, interpolate, x, y, q.sx[k], q.sy[k], ground)
+            if d < best:
+                best, nearest = d, i
         stack[0], bound[0], top = 1, 0.0, 1
         while top > 0:
             top -= 1
             node = stack[top]
             if bound[top] >= best:
                 continue
-            if node < leaves:
+            while node < leaves:  # to the leaf, always into the nearer child
                 left, right = _to_box(tree[2 * node], x, y, sx, sy), _to_box(tree[2 * node + 1], x, y, sx, sy)
-                farther = int(left < right)  # pushed first, so that the nearer child is searched first
-                stack[top], bound[top] = 2 * node + farther, max(left, right)
-                stack[top + 1], bound[top + 1] = 2 * node + 1 - farther, min(left, right)
-                top += 2
-                continue
-            for i in range((node - leaves) * _LEAF, min((node - leaves + 1) * _LEAF, len(segment))):
-                if _to_segment(p, segment[i], interpolate, x, y, sx, sy, False) < best:
-                    d = _to_segment(p, segment[i], interpolate, x, y, q.sx[k], q.sy[k], ground)
-                    if d < best:
-                        best, nearest = d, segment[i]
+                farther = int(left < right)
+                if max(left, right) < best:
+                    stack[top], bound[top] = 2 * node + farther, max(left, right)
+                    top += 1
+                if min(left, right) >= best:
+                    break
+                node = 2 * node + 1 - farther
+            else:
+                for i in range((node - leaves) * _LEAF, min((node - leaves + 1) * _LEAF, len(segment))):
+                    if _to_segment(p, segment[i], interpolate, x, y, sx, sy, False) < best:
+                        d = _to_segment(p, segment[i], interpolate, x, y, q.sx[k], q.sy[k], ground)
+                        if d < best:
+                            best, nearest = d, segment[i]
         turn += 1
     return np.sqrt(best), nearest
 

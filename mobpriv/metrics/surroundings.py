@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from mobpriv.base.ranges import one_of, positive
-from mobpriv.ground.geo import Points, metres_per_degree, metres_per_degree_at, to_plane
+from mobpriv.ground.geo import Points, metres_per_degree, to_plane
 from mobpriv.metrics.pairs import means, row_ranges
 from mobpriv.metrics.temporal import temporal_projection
 from mobpriv.traces.table import Traces
@@ -54,7 +54,8 @@ def surrounding_pois(
     expected = temporal_projection(original, protected, plane)
     records, projections = (Points(*map(np.array, to_plane(t["lat"], t["lng"], plane))) for t in (protected, expected))
     bands = _in_bands(points, float(distance), plane)
-    retrieved, relevant, common = _search(records, projections, *bands, float(distance), plane == "ground")
+    turn = 360.0 if plane == "ground" else np.inf  # the Mercator plane does not close
+    retrieved, relevant, common = _search(records, projections, *bands, float(distance), turn)
     both_empty = retrieved + relevant == 0
     if len(both_empty) and both_empty.all():
         raise ValueError(_far_away(points, protected, distance))
@@ -73,8 +74,10 @@ class _Bands(NamedTuple):
 
     at: Points
     start: np.ndarray  # index of each band's first point; the last entry is the end
+    least: np.ndarray  # least metres per unit of x of the points of each band; infinite without points
     south: float  # y of the first band's lower edge
     height: float  # height of a band in units of y
+    unit: float  # least metres per unit of y anywhere
 
 
 def _in_bands(points: pd.DataFrame, distance: float, plane: str) -> _Bands:
@@ -85,8 +88,9 @@ def _in_bands(points: pd.DataFrame, distance: float, plane: str) -> _Bands:
     height = max(distance / unit, extent / _BANDS)
     band = ((p.y - south) / height).astype(np.int64)
     order = np.lexsort((p.x, band))
-    start = np.searchsorted(band[order], np.arange(band.max() + 2))
-    return _Bands(Points(*(np.array(column)[order] for column in p)), start, float(south), float(height))
+    start, least = np.searchsorted(band[order], np.arange(band.max() + 2)), np.full(band.max() + 1, np.inf)
+    np.minimum.at(least, band, p.sx)
+    return _Bands(Points(*(np.array(column)[order] for column in p)), start, least, float(south), float(height), unit)
 
 
 def _positions(points: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
@@ -115,49 +119,42 @@ def _far_away(points: pd.DataFrame, traces: Traces, distance: float) -> str:
 
 
 @numba.njit(cache=True, parallel=True)
-def _search(records, projections, at, start, south, height, distance, ground):
+def _search(records, projections, at, start, least, south, height, unit, distance, turn):
     """The number of points in each record's box, in the box of its projection, and in both."""
-    n = len(records.x)
+    n, tall = len(records.x), 1.01 * distance / unit  # generous, as all bounds: the comparison of each point is exact
     retrieved, relevant, common = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64)
     for k in numba.prange(n):
-        retrieved[k], common[k] = _count(records, projections, k, at, start, south, height, distance, ground)
-        relevant[k], _ = _count(projections, records, k, at, start, south, height, distance, ground)
+        retrieved[k], common[k] = _count(records, projections, k, at, start, least, south, height, tall, distance, turn)
+        if records.x[k] == projections.x[k] and records.y[k] == projections.y[k]:
+            relevant[k] = retrieved[k]
+        else:
+            relevant[k], _ = _count(projections, records, k, at, start, least, south, height, tall, distance, turn)
     return retrieved, relevant, common
 
 
 @numba.njit(cache=True)
-def _count(a, b, k, at, start, south, height, distance, ground):
+def _count(a, b, k, at, start, least, south, height, tall, distance, turn):
     """The number of points in the box around record k of ``a``, and of those also in the box around record k of ``b``."""
     x, y = a.x[k], a.y[k]
-    # generous bounds in units of the plane; _in_box checks exactly
-    tall = wide = 1.01 * distance
-    if ground:
-        tall /= metres_per_degree_at(0.0)[1]
-        wide /= max(metres_per_degree_at(min(abs(y) + tall, 90.0))[0], 1e-9)
     lowest = max(int(np.floor((y - tall - south) / height)), 0)
     highest = min(int(np.floor((y + tall - south) / height)), len(start) - 2)
     inside = both = 0
     for band in range(lowest, highest + 1):
         first, last = start[band], start[band + 1]
-        if first == last:
-            continue
-        wraps = ground and (x - wide < -180 or x + wide > 180)
-        i = first if wraps else first + np.searchsorted(at.x[first:last], x - wide)
-        while i < last and (wraps or at.x[i] <= x + wide):
-            if _in_box(a, k, at, i, distance, ground):
-                inside += 1
-                both += _in_box(b, k, at, i, distance, ground)
-            i += 1
+        wide = 2.02 * distance / max(a.sx[k] + least[band], 1e-9)
+        if 2 * (abs(x) + wide) <= turn:  # else the box reaches across the date line
+            last = first + np.searchsorted(at.x[first:last], x + wide, side="right")
+            first += np.searchsorted(at.x[first:last], x - wide)
+        for i in range(first, last):  # without a branch, so that the compiler compares several points at a time
+            in_a, in_b = _in_box(a, k, at, i, distance, turn), _in_box(b, k, at, i, distance, turn)
+            inside += in_a
+            both += in_a & in_b
     return inside, both
 
 
 @numba.njit(inline="always")
-def _in_box(a, k, points, i, distance, ground):
+def _in_box(a, k, points, i, distance, turn):
     """Whether point i lies in the box around record k of ``a``, borders included."""
-    dx = abs(points.x[i] - a.x[k])
-    if ground and dx > 180:
-        dx = 360 - dx
-    return (
-        0.5 * (a.sx[k] + points.sx[i]) * dx <= distance
-        and 0.5 * (a.sy[k] + points.sy[i]) * abs(points.y[i] - a.y[k]) <= distance
-    )
+    dx, dy = abs(points.x[i] - a.x[k]), abs(points.y[i] - a.y[k])
+    dx = min(dx, turn - dx)  # the short way round
+    return (0.5 * (a.sx[k] + points.sx[i]) * dx <= distance) & (0.5 * (a.sy[k] + points.sy[i]) * dy <= distance)
