@@ -175,21 +175,26 @@ class Compared:
         ``data_sets``: titles of the data sets to show, () for all.
         """
         if not rows:
-            return self._pivot(quantities, corner, data_sets)
+            labels = dict.fromkeys(label for named in quantities.values() for label in named)
+            return self._pivot(quantities, corner, data_sets, list(labels))
         if isinstance(quantities, str):
             quantities = {columns: quantities}
         names_by_label = quantities if isinstance(quantities, Mapping) else {self._short(names): names for names in quantities}
         parts = _PARTS.findall(rows + "".join(names_by_label))
         labels = {part: self._labels(part, names_by_label.values(), levels) for part in parts}
-        cells = {}
-        for row, of_row in _filled(rows, labels):
-            named = {
-                label: _with(names, of_row | of_column)
-                for template, names in names_by_label.items()
-                for label, of_column in _filled(template, labels)
-            }
-            cells[row] = {label: name for label, name in named.items() if any(name in run.results for run in self.runs)}
-        return self._pivot({row: named for row, named in cells.items() if named}, corner, data_sets)
+        of_columns = [
+            (label, names, of_column)
+            for template, names in names_by_label.items()
+            for label, of_column in _filled(template, labels)
+        ]
+        cells = {
+            row: {label: _with(names, of_row | of_column) for label, names, of_column in of_columns}
+            for row, of_row in _filled(rows, labels)
+        }
+        known = {name for run in self.runs for name in run.results}
+        cells = {row: {label: name for label, name in named.items() if name in known} for row, named in cells.items()}
+        shown_labels = [label for label, _, _ in of_columns if any(label in named for named in cells.values())]
+        return self._pivot({row: named for row, named in cells.items() if named}, corner, data_sets, shown_labels)
 
     def _short(self, names: str) -> str:
         known = self.names.find(self.notebook, names)
@@ -203,19 +208,17 @@ class Compared:
         matches = (pattern.fullmatch(name) for pattern in patterns for run in (self.this, *self.runs) for name in run.results)
         texts = list(dict.fromkeys(match[part] for match in matches if match))
         wanted = levels.get(part, texts)
-        words = self.names.parts
-        labels = (
-            wanted
-            if isinstance(wanted, Mapping)
-            else {level: words.get(f"{part}={level}") or words.get(str(level), str(level)) for level in wanted}
-        )
+        labels = wanted if isinstance(wanted, Mapping) else {level: self._words(part, level) for level in wanted}
         return {
             next((text for text in texts if text == level or _number(text) == level), str(level)): label
             for level, label in labels.items()
         }
 
-    def _pivot(self, rows: Mapping[str, Mapping[str, str]], corner: str, data_sets: Iterable[str]) -> Table:
-        columns = list(dict.fromkeys(column for cells_of_row in rows.values() for column in cells_of_row))
+    def _words(self, part: str, level: Any) -> str:
+        text = f"{level:g}" if isinstance(level, float) else str(level)
+        return self.names.parts.get(f"{part}={text}") or self.names.parts.get(text, text)
+
+    def _pivot(self, rows: Mapping[str, Mapping[str, str]], corner: str, data_sets: Iterable[str], columns: list[str]) -> Table:
         names = [name for cells_of_row in rows.values() for name in cells_of_row.values()]
         groups = {}
         for title, shown_runs in self.data_sets().items():

@@ -122,6 +122,10 @@ class TestCompared:
         assert shown(pair, rows="{mechanism}") == (["privacy", "cost"], known | {"HMC": ["0.2", ""]})
         assert shown(pair, rows="with {mechanism}", mechanism=["w4m", "unknown"]) == (["privacy", "cost"], {"with w4m": both})
         assert shown(pair, rows="{mechanism}", mechanism={"w4m": "W4M"}) == (["privacy", "cost"], {"W4M": both})
+        first = {"AP": "AP.{mechanism}.2", "cost": "cost.{mechanism}.2"}  # the first row lacks the second column
+        metres = shown({"AP": "AP.{mechanism}.{e}"}, rows="{mechanism}, {e} m", mechanism=["HMC"], e=[2.0])
+        assert metres == (["AP"], {"HMC, 2 m": ["0.2"]})
+        assert shown(first, rows="{mechanism}", mechanism=["HMC", "none"])[0] == ["AP", "cost"]
         columns = shown("AP.{mechanism}.{e}", rows="ε = {e}", columns="{mechanism}", e=(2, 0.5))
         assert columns == (["no protection", "w4m", "HMC"], {"ε = 2": [*both, "0.2"], "ε = 0.5": [*both, ""]})
         file = project / "book" / "quantities" / "p.yml"
