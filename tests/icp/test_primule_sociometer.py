@@ -316,6 +316,7 @@ class TestRefused:
 
 
 def test_processes_of_one_build_share_their_prototypes(monkeypatch):
+    monkeypatch.setattr("mobpriv.base.sharing._SHORTEST", 0.0)
     values = np.random.default_rng(1).random((300, 24))
     small = Sociometer(prototypes=5)
 
