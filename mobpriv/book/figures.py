@@ -58,7 +58,7 @@ def figure(
       level of ``panel`` has panels of its own.
     * ``levels``: the levels of a part to show, ``mechanism=("HMC", "W4M")``; a mapping also gives their labels.
     * ``say``: what the alternative text gives: levels, ``{"k": 2}``, or other families. By default all numbers if a run has few,
-      else the ends of curves, the medians of percentiles, the first colour.
+      else the ends of curves, the middle of percentiles, the first colour.
     * ``words``: the label of the axis of the values, if the short one of the first family does not fit.
     * ``spread``: the family with the range over repetitions, drawn behind the intervals.
     * ``at``: reference lines, as drawn or the name of a result -> text. ``limits``: of the axis of the values, as drawn; may differ
@@ -191,8 +191,9 @@ def _in_parentheses(unit: str) -> str:
 
 
 def _with_count(title: str, rows: pd.DataFrame) -> str:
-    counts = rows["n"].dropna().unique()
-    return title + (f", n{FIXED}={FIXED}{shown(int(counts[0]))}" if len(counts) == 1 else "")
+    counts = sorted(rows["n"].dropna().unique())
+    ends = [shown(int(count)) for count in (counts if len(counts) < 2 else (counts[0], counts[-1]))]
+    return title + (f", n{FIXED}={FIXED}{' to '.join(ends)}" if ends else "")
 
 
 # ------------------------------------------------------------------------------------------------------------------ drawing
@@ -200,7 +201,7 @@ def _marks(form: str, table: pd.DataFrame) -> dict[str, Mark]:
     """A name's own mark; for numbers the steps of an order; else the next free mark."""
     places = table.sort_values("_place", kind="stable")
     raw = dict(zip(places["colour"], places["_raw"], strict=True))
-    own = {label: palette.MARKS.get(label) or palette.MARKS.get(level) for label, level in raw.items()}
+    own = {label: palette.MARKS.get(label) for label in raw}
     if form == "stacked":
         if list(own.values()).count(None) > 1:
             return plot.parts(raw)
@@ -263,10 +264,10 @@ def _aloud(form: str, table: pd.DataFrame, axis_labels: Mapping[str, str], say) 
         if form == "curves":
             said, ends = _ends(table), f"from the smallest {axis_labels['x']} to the largest"
         elif form == "percentiles":
-            said = table[table["q"] == 50]
+            said, ends = table[table["q"] == 50], "50th percentile"
         else:
             said = table[table["colour"] == table["colour"].iloc[0]]
-    if not ends:
+    if "text" not in said:
         said = said.assign(text=[shown(*number) for number in zip(said["value"], said["unit"], strict=True)])
     shared = [axis for axis in _AXES if axis_labels[axis] != _RUN and len(set(said[axis])) == 1 < len(set(table[axis]))]
 
@@ -275,7 +276,7 @@ def _aloud(form: str, table: pd.DataFrame, axis_labels: Mapping[str, str], say) 
 
     sentences = []
     for words, of in said.groupby("words", sort=False):
-        head = ", ".join(filter(None, [words[:1].upper() + words[1:], named(of.iloc[0], shared), ends]))
+        head = ", ".join(filter(None, [_capital(words), named(of.iloc[0], shared), ends]))
         differ = [axis for axis in _AXES if axis_labels[axis] != _RUN and len(set(of[axis])) > 1]
         runs = []
         for title, rows in of.groupby(_RUN, sort=False):
@@ -283,6 +284,10 @@ def _aloud(form: str, table: pd.DataFrame, axis_labels: Mapping[str, str], say) 
             runs.append(f"{title}: {', '.join(numbers)}")
         sentences.append(f"{head}. {'; '.join(runs)}.")
     return " ".join(sentences)
+
+
+def _capital(words: str) -> str:
+    return words if words[1:2] == " " else words[:1].upper() + words[1:]  # not "Ε of Geo-I"
 
 
 def _ends(table: pd.DataFrame) -> pd.DataFrame:

@@ -150,7 +150,10 @@ def test_bars_have_an_ordered_scale_and_percentiles_panels_of_their_own(compared
     assert titles(levels) == ["synthetic city\nprivacy", "synthetic city\nutility"]
     assert [axes_of(figure).get_xlabel() for figure in levels._figures] == ["measured privacy", "measured utility"]
     assert [axes_of(figure).get_xlim() for figure in levels._figures] == [(-0.02, 1.02), (-0.04, 2.04)]
-    assert levels.alt == "Measured privacy. synthetic city: 0.5. Measured utility. synthetic city: 0.5."
+    assert (
+        levels.alt
+        == "Measured privacy, 50th percentile. synthetic city: 0.5. Measured utility, 50th percentile. synthetic city: 0.5."
+    )
 
 
 def test_several_families_differ_in_colour_and_runs_may_share_a_panel(compared):
