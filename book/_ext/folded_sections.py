@@ -13,22 +13,37 @@ CLAIMS, OPEN = "The paper's claims on this page", ("What else we found", "Repeat
 
 
 def fold(app, doctree):
-    """Folds the sections of a notebook's page behind those that fit."""
+    """Folds the sections of a notebook's page behind those that fit; the first is open up to its fourth table."""
     name = app.env.docname
     if not name.startswith("notebooks/") or name.endswith("_lesson"):  # exercises are worked through from the first to the last
         return
     page = next(doctree.findall(nodes.section), None)
     words = tables = 0
+    first = True
     for part in page.children if page else ():
         title = part[0].astext().replace("\u2019", "'") if isinstance(part, nodes.section) else ""
         if title == CLAIMS:
             _behind(part, "Show the claims")
             continue
+        tables_before = tables
         own_words, own_tables = _size(part)
         words, tables = words + own_words, tables + own_tables
         if title and title not in OPEN and (words > WORDS or tables > TABLES):
+            if not first:
+                _behind(part, "Show this section")
+            elif tables > TABLES:
+                _behind(part, "Show the rest of this section", _fitting(part, TABLES - tables_before))
             words, tables = WORDS + 1, TABLES + 1  # the later sections, too
-            _behind(part, "Show this section")
+        first = first and not title
+
+
+def _fitting(section: nodes.section, tables: int) -> int:
+    """The number of children of a section that hold at most so many tables."""
+    for i, part in enumerate(section.children):
+        tables -= _size(part)[1]
+        if tables < 0:
+            return i
+    return len(section)
 
 
 def _size(part: nodes.Node) -> tuple[int, int]:
@@ -51,9 +66,10 @@ def _hidden(node: nodes.Node, part: nodes.Node) -> bool:
     return False
 
 
-def _behind(section: nodes.section, summary: str) -> None:
+def _behind(section: nodes.section, summary: str, first: int = 1) -> None:
+    """Fold the children of a section from the ``first`` on."""
     section.append(nodes.raw("", "</details>", format="html"))
-    section.insert(1, nodes.raw("", f'<details class="more"><summary>{summary}</summary>', format="html"))
+    section.insert(first, nodes.raw("", f'<details class="more"><summary>{summary}</summary>', format="html"))
 
 
 def setup(app):

@@ -89,7 +89,8 @@ def constant(value: float | str, unit: str) -> str:
         power = f"10{str(exact.adjusted()).translate(_RAISED)}"
         return ("−" if sign else "") + (power if factor == "1" else f"{factor}{FIXED}×{FIXED}{power}") + behind(unit)
     text = format(abs(exact), ",f")
-    return _signed(value, text.rstrip("0").rstrip(".") if "." in text else text) + behind(unit)
+    one = FIXED + "point" if unit == "points" and abs(exact) == 1 else behind(unit)
+    return _signed(value, text.rstrip("0").rstrip(".") if "." in text else text) + one
 
 
 def behind(unit: str) -> str:

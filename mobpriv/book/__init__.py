@@ -7,11 +7,11 @@ Functions for notebooks:
 - ``compared``: the results with the published ones and the papers' numbers, for figures and tables;
 - ``table``: show a DataFrame in the style of the book;
 - ``called``: the label of a part of a name;
-- ``published``: the results of another notebook.
+- ``published``: the results of any notebook on real data, as a table.
 """
 
-from mobpriv.book.comparison import called, compared
-from mobpriv.book.results import published, save, step
+from mobpriv.book.comparison import called, compared, published
+from mobpriv.book.results import save, step
 from mobpriv.book.tables import table
 
 __all__ = ["called", "compared", "published", "save", "step", "table"]

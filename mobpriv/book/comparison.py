@@ -11,7 +11,7 @@ import pandas as pd
 from mobpriv.base.numbers import FIXED, constant, shown
 from mobpriv.book import claims, quantities, runs
 from mobpriv.book.quantities import filled, number_or_text, parts_of
-from mobpriv.book.results import ROOT, plain, published
+from mobpriv.book.results import ROOT, plain, saved
 from mobpriv.book.tables import Cell, Table, cell
 
 THIS_RUN = "this run"
@@ -262,7 +262,7 @@ def compared(notebook: str, results: dict[str, Any], data=None, root: Path = ROO
     embedded_run = data.name if data is not None and data.synthetic and data.name in registry.embedded else ""
     title = registry.title(embedded_run) if embedded_run else THIS_RUN if data is not None else "worked example"
     this_run = Shown(title, title, "text", {k: plain(k, v) for k, v in results.items()}, {}, bool(embedded_run), True)
-    published_results = published(notebook, root)
+    published_results = saved(notebook, root)
     others = [
         _published(name, published_results[name], notebook, registry, root)
         for name in sorted(published_results, key=registry.place)
@@ -289,3 +289,13 @@ def called(part: str, kind: str = "", root: Path = ROOT) -> str:
     """The label of a part of a result's name: "none" is "no protection". ``kind``: kind of the part, if needed ("chi")."""
     parts = quantities.read(root, runs.read(root).runs).parts
     return parts.get(f"{kind}={part}") or parts.get(part, part)
+
+
+def published(notebook: str, root: Path = ROOT) -> pd.DataFrame:
+    """The results of a notebook on real data in ``book/results``: a row per number, in the columns of :func:`mobpriv.book.quantities.tidy`.
+
+    >>> rates = published("thesis_4_privacy").query("run == 'cabspotting' and quantity == 'rate' and attack == 'AP-Attack'")
+    >>> rates[["mechanism", "value", "low", "high", "n"]].round(3).head(1).to_string(index=False).splitlines()
+    ['mechanism  value   low  high   n', '     none  0.435 0.393 0.478 522']
+    """
+    return quantities.tidy(notebook, saved(notebook, root), quantities.read(root, runs.read(root).runs))

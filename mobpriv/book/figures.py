@@ -41,7 +41,7 @@ def figure(
     colour: str = "",
     panel: str = "",
     say: Mapping[str, Any] | Iterable[str] | str = (),
-    words: str = "",
+    words: str | Mapping[Any, str] = "",
     spread: str = "",
     at: float | Mapping[float | str, str] | None = None,
     limits: tuple | Mapping[Any, tuple] | None = None,
@@ -59,10 +59,10 @@ def figure(
     * ``levels``: the levels of a part to show, ``mechanism=("HMC", "W4M")``; a mapping also gives their labels.
     * ``say``: what the alternative text gives: levels, ``{"k": 2}``, or other families. By default all numbers if a run has few,
       else the ends of curves, the middle of percentiles, the first colour.
-    * ``words``: the label of the axis of the values, if the short one of the first family does not fit.
+    * ``words``: the label of the axis of the values, if the short one of the first family does not fit. ``words`` and ``limits`` may
+      differ between the levels of ``panel``: level -> words.
     * ``spread``: the family with the range over repetitions, drawn behind the intervals.
-    * ``at``: reference lines, as drawn or the name of a result -> text. ``limits``: of the axis of the values, as drawn; may differ
-      between the levels of ``panel``. ``log``: a logarithmic x axis. ``same``: the limits that the panels share; those of curves share the y axis.
+    * ``at``: reference lines, as drawn or the name of a result -> text. ``limits``: of the axis of the values, as drawn. ``log``: a logarithmic x axis. ``same``: the limits that the panels share; those of curves share the y axis.
     """
     families = (
         names
@@ -91,13 +91,15 @@ def figure(
     drawn_axes = plot.panels(len(panels), _size(form, table))
     for axis, (key, rows) in zip(drawn_axes, panels, strict=True):
         title = "\n".join(filter(None, [_with_count(key[1], rows) if len(by) > 1 else "", key[0]]))
-        panel_limits = limits.get(rows["_level"].iloc[0]) if isinstance(limits, Mapping) else limits
+        panel_limits, panel_words = (
+            option.get(rows["_level"].iloc[0]) if isinstance(option, Mapping) else option for option in (limits, words)
+        )
         of_paper = printed[(printed[by] == list(key)).all(axis=1)]
         value_axis = _FORMS[form](axis, rows, marks, of_paper, panel_limits, log)
         if form == "curves":
             axis.set(xlabel=_part_label(compared, x), xscale="log" if log else "linear")
         unit = rows["unit"].iloc[0]
-        axis.set(**{f"{value_axis}label": (words or rows["words"].iloc[0]) + _in_parentheses(unit)}, title=title)
+        axis.set(**{f"{value_axis}label": (panel_words or rows["words"].iloc[0]) + _in_parentheses(unit)}, title=title)
         if panel_limits and form != "percentiles":  # which draw with a margin
             axis.set(**{f"{value_axis}lim": panel_limits})
         for place, text in (at if isinstance(at, Mapping) else {} if at is None else {at: ""}).items():
@@ -109,7 +111,7 @@ def figure(
     if said is not table and not colour:
         said = said.assign(colour="")
     if words and said is table:
-        said = said.assign(words=words)
+        said = said.assign(words=said["_level"].map(words) if isinstance(words, Mapping) else words)
     return plot.show(
         drawn_axes,
         caption + compared.undrawn([run for run in compared.runs if run.title in drawn]),

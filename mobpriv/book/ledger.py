@@ -70,6 +70,8 @@ _CLASS_LABELS = {
     CLASSES[""]: "no number in the paper",
 }  # for classes without a verdict of one wording
 _TESTED = "How it is tested"  # the title of a fold
+# the result and the condition of a statement
+_CONDITION = re.compile(r"(?s)((?!.*; or ).*?”\)?) ((?:is|never|rises|falls|differs)\b.*)")
 _ERRATUM, _CLAIM = r"\bE(?:-[A-Z])?\d+(?:\.\d+)?\b", r"\b[A-Z]\d+\.\d+\b"  # ids in a text
 
 
@@ -346,10 +348,8 @@ def _test_in_words(claim: Claim, tested: Sequence[Verdict]) -> str:
     test = next((v.test for v in tested if v.test), "")
     if claim.relation and not test:
         return "The claim is not tested on the data that we have."
-    if claim.relation and AND in test:
-        return f"The claim holds if all of these statements are true:\n\n{_statements(test)}"
     if claim.relation:
-        return f"The claim holds if {test}."
+        return f"The claim holds if every condition is met.\n\n{_conditions(test)}"
     words = list(dict.fromkeys(v.words for v in tested if v.words))
     label = words[0] if words and "“" in words[0] else f"“{''.join(words[:1])}”"
     subject = f"Our value of {label}" if len(words) == 1 else "Each of our numbers"
@@ -367,15 +367,21 @@ def _test_in_words(claim: Claim, tested: Sequence[Verdict]) -> str:
         parts.append(f"{subject} must satisfy the printed bound.")
     else:
         parts.append(f"{subject} is shown, but not compared: the paper prints no number for these data.")
-    if test and AND in test:
-        parts.append(f"We also test the direction, for which all of these statements must be true:\n\n{_statements(test)}")
-    elif test:
-        parts.append(f"We also test the direction: {test}.")
+    if test:
+        parts.append(f"We also test the direction, which holds if every condition is met.\n\n{_conditions(test)}")
     return " ".join(parts)
 
 
-def _statements(test: str) -> str:
-    return "\n".join(f"- {one}." for one in test.split(AND))
+def _conditions(test: str) -> str:
+    """A table with a row per condition: the result and what it must satisfy."""
+    rows = []
+    for statement in test.split(AND):
+        parts = _CONDITION.fullmatch(statement)
+        result, condition = parts.groups() if parts else (statement, "is true")
+        label = result[1:-1] if result.count("“") == 1 and result[0] == "“" and result[-1] == "”" else result
+        rows.append(f'<tr><th scope="row">{escape(label)}</th><td>{escape(condition)}</td></tr>')
+    head = '<thead><tr><th scope="col">result</th><th scope="col">condition</th></tr></thead>'
+    return f'<table class="conditions">{head}<tbody>{"".join(rows)}</tbody></table>'
 
 
 # ------------------------------------------------------------------------------------------------------------------- pages

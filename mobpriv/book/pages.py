@@ -1,7 +1,5 @@
 """Parts of pages that the build writes: provenance of every executed page, score, status."""
 
-import csv
-import io
 import re
 import shlex
 from collections import Counter
@@ -12,10 +10,10 @@ from typing import Any
 from urllib.parse import quote
 
 from mobpriv.base.numbers import NARROW, counted, shown
-from mobpriv.book import sums
+from mobpriv.book import quantities, sums
 from mobpriv.book.claims import SCORED_VERDICTS
 from mobpriv.book.ledger import CLASSES, SYMBOLS, badge, worst_verdict
-from mobpriv.book.quantities import Names, Quantity
+from mobpriv.book.quantities import Names
 from mobpriv.book.runs import Registry
 from mobpriv.book.verdicts import ACROSS, NO_DATA, QUICK, Verdict, data_set_title
 
@@ -57,20 +55,10 @@ OLDER_CODE = "*Some numbers on this page are from older code ([status of the res
 
 
 def numbers(notebook: str, records: Mapping[str, dict], names: Names, registry: Registry) -> str:
-    """All numbers of a notebook's runs as CSV: run, name, label if any, value, interval, n, unit."""
-    lines = [("data set", "name", "in words", "value", "low", "high", "n", "unit")]
-    for run, record in records.items():
-        for name, value in record["results"].items():
-            known = names.find(notebook, name) or Quantity("", "")
-            parts = [value.get(key) for key in ("value", "low", "high", "n")] if isinstance(value, dict) else [value]
-            if not isinstance(parts[0], list):  # tables are in the record only
-                cells = [*parts, *[None] * (4 - len(parts))]
-                lines.append(
-                    (registry.title(run), name, known.words, *("" if part is None else part for part in cells), known.unit)
-                )
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows(lines)
-    return text.getvalue()
+    """All numbers of a notebook's runs as CSV: :func:`mobpriv.book.quantities.tidy` with the title of each run."""
+    table = quantities.tidy(notebook, {run: record["results"] for run, record in records.items()}, names)
+    table.insert(1, "data set", table["run"].map(registry.title))
+    return table.to_csv(index=False)
 
 
 def _origins(facts: Mapping[str, Mapping[str, str]]) -> str:

@@ -14,17 +14,22 @@ Units: :mod:`mobpriv.base.numbers`.
 """
 
 import ast
+import math
 import re
 from collections.abc import Callable, Mapping
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import pandas as pd
 
 from mobpriv.base.numbers import constant
 from mobpriv.book import yaml_files
 from mobpriv.book.expressions import ALL, NUMBER, is_name, parsed, result_name
 from mobpriv.book.runs import Run, named
 
+_COLUMNS = ("run", "name", "quantity", "value", "low", "high", "n", "unit", "words")  # of a tidy table
+_LARGE = {"infinite": math.inf, "-infinite": -math.inf}
 _FIELDS = ("unit", "words", "family", "short")
 _PARTS = re.compile(r"\{(\w+)\}")  # of a label or of a family of names
 _ONE_PART = rf"\*|{NUMBER}:{NUMBER}|{NUMBER}|[^.]+"  # of a name; * and a:b are the open part of a family
@@ -66,10 +71,24 @@ class Names(NamedTuple):
             return of_run and of_run._replace(words=f"{of_run.words} on {named(self.runs[run].title)}")
         return None
 
+    def facets(self, notebook: str, name: str) -> tuple[str, dict[str, str]]:
+        """The family of a result without its parts, and its parts: "rate.AP-Attack.HMC" -> "rate", {attack: AP-Attack, …}."""
+        for family, *_ in self.patterns.get(notebook, ()):
+            if match := family.fullmatch(name):
+                ends = [(match.start(part), match.end(part)) for part in family.groupindex]
+                kept = [text for i, text in _dotted(name) if not any(start <= i < end for start, end in ends)]
+                return ".".join(kept), match.groupdict()
+        return name, {}
+
     def _called(self, key: str, part: str) -> str:
         if part == ALL:
             return f"each {key}"
         return self.parts.get(f"{key}={part}") or self.parts.get(part) or part.replace(":", " to ")
+
+
+def _dotted(name: str) -> list[tuple[int, str]]:
+    """The texts between the dots of a name, each with its place."""
+    return [(match.start(), match[0]) for match in re.finditer(r"[^.]+", name)]
 
 
 def read(root: Path, runs: dict[str, Run]) -> Names:
@@ -133,6 +152,35 @@ def number_or_text(part: str) -> float | str:
 def pattern(names: str) -> re.Pattern:
     """A regular expression for the names ``"rate.{attack}.{mechanism}"``, with a group for each part."""
     return re.compile(re.sub(r"\\\{(\w+)\\\}", lambda match: rf"(?P<{match[1]}>{_ONE_PART})", re.escape(names)))
+
+
+def tidy(notebook: str, results: Mapping[str, Mapping[str, Any]], names: Names) -> pd.DataFrame:
+    """The numbers of ``results`` (run -> name -> value), a row each; tables inside the results are left out.
+
+    The columns are run, name, quantity, a column for each part of the names (``attack`` of ``rate.{attack}.{mechanism}``; with an
+    underscore if a column has that name already), value, low, high, n, unit, words. Unit and words: ``book/quantities``.
+    """
+    rows, parts = [], {}
+    for run, values in results.items():
+        for name, value in values.items():
+            quantity, levels = names.facets(notebook, name)
+            known = names.find(notebook, name)
+            number = value if isinstance(value, dict) else {"value": value}
+            if isinstance(number.get("value"), list | dict):
+                continue
+            levels = {f"{part}_" if part in _COLUMNS else part: level for part, level in levels.items()}
+            parts |= dict.fromkeys(levels)
+            rows.append(
+                {"run": run, "name": name, "quantity": quantity, **levels}
+                | {key: _LARGE.get(number.get(key), number.get(key)) for key in ("value", "low", "high", "n")}
+                | {"unit": known.unit if known else "", "words": known.words if known else ""}
+            )
+    table = pd.DataFrame(rows, columns=[*_COLUMNS[:3], *parts, *_COLUMNS[3:]])
+    table["n"] = table["n"].astype("Int64")
+    for part in parts:
+        if table[part].dropna().map(lambda level: bool(re.fullmatch(NUMBER, level))).all():
+            table[part] = table[part].astype(float)
+    return table
 
 
 # ------------------------------------------------------------------------------------------------------------------ words

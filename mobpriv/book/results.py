@@ -115,8 +115,8 @@ def step(name: str, compute: Callable, *arguments) -> Any:
     return json.loads(text)
 
 
-def published(notebook: str, root: Path = ROOT) -> dict[str, dict]:
-    """The results of a notebook on real data in ``book/results``: data set -> name of a quantity -> value."""
+def saved(notebook: str, root: Path = ROOT) -> dict[str, dict]:
+    """The results of a notebook on real data as they are saved: run -> name of a quantity -> value."""
     folders = sorted((root / "book" / "results").glob("*/"))
     records = {folder.name: provenance.read_record(folder / f"{notebook}.json") for folder in folders}
     return {dataset: record["results"] for dataset, record in records.items() if record}

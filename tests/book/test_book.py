@@ -543,14 +543,15 @@ def test_the_foot_of_a_page_says_where_its_numbers_come_from(tmp_path):
 
 
 def test_all_numbers_of_a_page_as_one_table():
-    words = quantities.names({"nb": {"rate.{attack}": ["share", "rate of {attack}"]}}, {}, REGISTRY.runs)
-    results = {"rate.AP": {"value": 0.5, "low": 0.4, "high": 0.6, "n": 20}, "k": "infinite", "held": True, "rows": [{"a": 1}]}
+    words = quantities.names({"nb": {"rate.{attack}.{n}": ["share", "rate of {attack}, {n} users"]}}, {}, REGISTRY.runs)
+    estimate = {"value": 0.5, "low": 0.4, "high": 0.6, "n": 20}
+    results = {"rate.AP.0.5": estimate, "k": "infinite", "held": True, "rows": [{"a": 1}]}
     text = pages.numbers("nb", {"geolife-program": {"results": results}}, words, REGISTRY)
     assert text.splitlines() == [
-        "data set,name,in words,value,low,high,n,unit",
-        "GeoLife (author's code),rate.AP,rate of AP,0.5,0.4,0.6,20,share",
-        "GeoLife (author's code),k,,infinite,,,,",
-        "GeoLife (author's code),held,,True,,,,",
+        "run,data set,name,quantity,attack,n_,value,low,high,n,unit,words",
+        'geolife-program,GeoLife (author\'s code),rate.AP.0.5,rate,AP,0.5,0.5,0.4,0.6,20,share,"rate of AP, 0.5 users"',
+        "geolife-program,GeoLife (author's code),k,k,,,inf,,,,,",
+        "geolife-program,GeoLife (author's code),held,held,,,True,,,,,",
     ]
 
 

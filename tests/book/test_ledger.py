@@ -30,9 +30,10 @@ def ledger(*claims: Claim, **given) -> str:
     return ledger_page(judged(*claims, **given), REGISTRY, CONTENTS)
 
 
-def rows(text: str) -> list[list[str]]:
-    """The lines of all tables: what the cells say."""
-    markup = re.findall(r"<tr.*?</tr>", text)
+def rows(text: str, kind: str = "sets") -> list[list[str]]:
+    """The lines of all tables of a kind: what the cells say."""
+    tables = re.findall(rf'<table class="{kind}\b.*?</table>', text)
+    markup = re.findall(r"<tr.*?</tr>", "".join(tables))
     return [
         [re.sub(r" +", " ", re.sub(r"<[^>]+>", " ", cell)).strip(" ") for cell in re.findall(r"<t[hd].*?</t[hd]>", row)]
         for row in map(unescape, markup)
@@ -101,7 +102,7 @@ def test_each_kind_of_verdict_says_what_it_rests_on():
     others = "**Cabspotting**: A theorem.", "", "must satisfy the printed bound.", "is shown, but not compared"
     for card, words in zip(cards, (intervals, inside, *others), strict=True):
         assert words in card
-    assert "“change of AP-Attack's rate” is below 0\u00a0points." in cards[0]
+    assert ["change of AP-Attack's rate", "is below 0\u00a0points"] in rows(cards[0], "conditions")
     assert ["change of AP-Attack's rate", "−10.0\u00a0points −20.0 to −1.0\u00a0points"] in rows(cards[0])
     assert "change of AP-Attack's rate" not in "".join(map(str, rows(cards[3])))  # it agrees by its number
 
@@ -192,6 +193,15 @@ def test_no_raw_key_and_no_value_of_python_reaches_a_reader():
     for raw in ("rate.", "rate[", "privacy[", "change[", "True", "None", "nan", "e-0"):
         assert raw not in prose
     assert "<code>change[&#x27;POI-Attack&#x27;] &lt; 0</code>" in text
+
+
+def test_a_test_is_a_table_of_conditions():
+    text = ledger(claim(**RELATION, relation="falling(privacy[*]) and (holds or rate['AP-Attack', 'none'] < 0.01)"))
+    assert rows(text, "conditions") == [
+        ["result", "condition"],
+        ["AP over the ε", "falls from each value to the next"],
+        ["what holds; or “rate of AP-Attack under no protection” is below 1\u00a0%", "is true"],
+    ]
 
 
 def test_what_a_claim_says_is_text_in_html_not_html():
