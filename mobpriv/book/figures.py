@@ -18,6 +18,7 @@ from mobpriv.plot.palette import Mark
 
 _RUN = "run"  # an axis over the data sets
 _READ_ALL = 12  # numbers of a run that the alternative text gives in full
+_EACH_TICK = 6  # positions of curves that all get a tick
 _ACROSS = 4.2  # inches
 _AXES = ("panel", "y", "colour", "x")
 _PRINTED = {"printed in the paper": Mark(palette.PRINTED, "D", hollow=True)}
@@ -62,7 +63,8 @@ def figure(
     * ``words``: the label of the axis of the values, if the short one of the first family does not fit. ``words`` and ``limits`` may
       differ between the levels of ``panel``: level -> words.
     * ``spread``: the family with the range over repetitions, drawn behind the intervals.
-    * ``at``: reference lines, as drawn or the name of a result -> text. ``limits``: of the axis of the values, as drawn. ``log``: a logarithmic x axis. ``same``: the limits that the panels share; those of curves share the y axis.
+    * ``at``: reference lines, as drawn or the name of a result -> text. ``limits``: of the axis of the values, as drawn.
+    * ``log``: a logarithmic x axis. ``same``: the limits that the panels share, for :func:`mobpriv.plot.show`.
     """
     families = (
         names
@@ -79,6 +81,8 @@ def figure(
     table = labelled(families)
     if table.empty:
         return Markdown("Not drawn: there are no such results.")
+    if words:
+        table["words"] = table["_level"].map(words) if isinstance(words, Mapping) else words
     if spread:
         parts = parts_of(families[""])
         ranges = labelled({"": spread}).rename(columns={"low": "least", "high": "largest"})
@@ -91,15 +95,17 @@ def figure(
     drawn_axes = plot.panels(len(panels), _size(form, table))
     for axis, (key, rows) in zip(drawn_axes, panels, strict=True):
         title = "\n".join(filter(None, [_with_count(key[1], rows) if len(by) > 1 else "", key[0]]))
-        panel_limits, panel_words = (
-            option.get(rows["_level"].iloc[0]) if isinstance(option, Mapping) else option for option in (limits, words)
-        )
+        panel_limits = limits.get(rows["_level"].iloc[0]) if isinstance(limits, Mapping) else limits
         of_paper = printed[(printed[by] == list(key)).all(axis=1)]
         value_axis = _FORMS[form](axis, rows, marks, of_paper, panel_limits, log)
         if form == "curves":
             axis.set(xlabel=_part_label(compared, x), xscale="log" if log else "linear")
+            places = sorted(rows["x"].unique())
+            if len(places) <= _EACH_TICK:
+                axis.set_xticks(places, [shown(place) for place in places])
+                axis.minorticks_off()
         unit = rows["unit"].iloc[0]
-        axis.set(**{f"{value_axis}label": (panel_words or rows["words"].iloc[0]) + _in_parentheses(unit)}, title=title)
+        axis.set(**{f"{value_axis}label": rows["words"].iloc[0] + _in_parentheses(unit)}, title=title)
         if panel_limits and form != "percentiles":  # which draw with a margin
             axis.set(**{f"{value_axis}lim": panel_limits})
         for place, text in (at if isinstance(at, Mapping) else {} if at is None else {at: ""}).items():
@@ -107,23 +113,19 @@ def figure(
             if place in run.results or not isinstance(place, str):
                 value = _scale(unit) * run.value(place) if isinstance(place, str) else place
                 plot.reference(axis, **{value_axis: value}, text=text)
-    said = labelled(_several(say)) if isinstance(say, str | Iterable) and say and not isinstance(say, Mapping) else table
-    if said is not table and not colour:
-        said = said.assign(colour="")
-    if words and said is table:
-        said = said.assign(words=said["_level"].map(words) if isinstance(words, Mapping) else words)
+    said = table
+    if say and not isinstance(say, Mapping):
+        said = labelled({family: family for family in ([say] if isinstance(say, str) else say)})
+        said = said if colour else said.assign(colour="")
+    axis_labels = {axis: _part_label(compared, part) for axis, part in axes.items()}
     return plot.show(
         drawn_axes,
         caption + compared.undrawn([run for run in compared.runs if run.title in drawn]),
-        _aloud(form, said, {axis: _part_label(compared, part) for axis, part in axes.items()}, say),
+        _aloud(form, said, axis_labels, say) or _aloud(form, table, axis_labels, ()) or caption,  # others may lack what is said
         number=number,
         legend=(marks if len(marks) > 1 else {}) | (_PRINTED if len(printed) else {}),
         same=same,
     )
-
-
-def _several(families: str | Iterable[str]) -> dict[str, str]:
-    return {family: family for family in ([families] if isinstance(families, str) else families)}
 
 
 # ------------------------------------------------------------------------------------------------------------------ numbers
@@ -137,10 +139,12 @@ def _labelled(
             part: {number_or_text(text): words for text, words in compared.labels(part, families.values(), levels).items()}
             for part in parts_of(family)
         }
-        chosen = {part: labels[part] for part in dict.fromkeys([*levels, *labels]) if part in labels}
         templates = {axis: template if "{" in template else f"{{{template}}}" for axis, template in axes.items() if template}
         templates = {"colour": label} | templates  # without a colour, what tells the families apart
-        of_panel, of_colour = (parts_of(templates.get(axis, "")) for axis in ("panel", "colour"))
+        of_panel, of_colour, of_y = (parts_of(templates.get(axis, "")) for axis in ("panel", "colour", "y"))
+        if axes["x"] in labels.keys() - levels.keys():
+            labels[axes["x"]] = dict(sorted(labels[axes["x"]].items()))
+        chosen = {part: labels[part] for part in dict.fromkeys([*of_y, *levels, *labels]) if part in labels}  # sorted by them
         for run in compared.runs:
             rows = run._replace(results=results(run)).rows(family, **chosen)
             if rows.empty:
@@ -155,7 +159,7 @@ def _labelled(
             rows["_place"] = [places.index(level) if level in places else 0 for level in rows["_raw"]]
             for axis in _AXES:
                 rows[axis] = _texts(templates.get(axis, ""), texts, rows.index)
-            rows["x"] = numbers
+            rows["x"], rows["_family"] = numbers, label
             for _, of in rows.groupby("panel", sort=False):
                 in_panel = {part: _text(of[part].iloc[0]) for part in of_panel if part in labels}
                 known = compared.names.of(compared.notebook, filled(family, in_panel))
@@ -193,7 +197,7 @@ def _in_parentheses(unit: str) -> str:
 
 
 def _with_count(title: str, rows: pd.DataFrame) -> str:
-    counts = sorted(rows["n"].dropna().unique())
+    counts = sorted(rows.loc[rows["_family"] == rows["_family"].iloc[0], "n"].dropna().unique())
     ends = [shown(int(count)) for count in (counts if len(counts) < 2 else (counts[0], counts[-1]))]
     return title + (f", n{FIXED}={FIXED}{' to '.join(ends)}" if ends else "")
 
@@ -268,7 +272,9 @@ def _aloud(form: str, table: pd.DataFrame, axis_labels: Mapping[str, str], say) 
         elif form == "percentiles":
             said, ends = table[table["q"] == 50], "50th percentile"
         else:
-            said = table[table["colour"] == table["colour"].iloc[0]]
+            said = table[table["colour"] == table.sort_values("_place", kind="stable")["colour"].iloc[0]]
+    if said.empty:
+        return ""
     if "text" not in said:
         said = said.assign(text=[shown(*number) for number in zip(said["value"], said["unit"], strict=True)])
     shared = [axis for axis in _AXES if axis_labels[axis] != _RUN and len(set(said[axis])) == 1 < len(set(table[axis]))]

@@ -98,11 +98,12 @@ def intervals(
     """Results with their intervals as dots: groups from top to bottom, kinds separate within a group.
 
     * ``values``: (group, kind) -> value, optionally low and high, and least and largest over repetitions; an end that is None is
-      not drawn. A single kind may be "".
+      not drawn. A single kind may be "". Kinds are in the order of ``marks``.
     * ``percent``: the values are shares, drawn in per cent.
     * ``printed``: (group, kind) -> the paper's value, drawn as a hollow diamond.
     """
     groups, kinds = (list(dict.fromkeys(keys)) for keys in zip(*values, strict=True))
+    kinds = [kind for kind in dict.fromkeys([*(marks or {}), *kinds]) if kind in kinds]
     marks = {kind: mark(kind) if kind else Mark(BLUE, "o") for kind in kinds} | (marks or {})
     axis, scale = _axis(axis, 0.9 + 0.22 * len(groups) * len(kinds)), 100 if percent else 1
     for (group, kind), one in values.items():

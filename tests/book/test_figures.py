@@ -118,6 +118,11 @@ def test_levels_or_other_families_are_read_aloud(compared):
         rates(compared, say="gain.{mechanism}").alt
         == f"Gain. synthetic city: 10.0{NB}points (no protection), 10.0{NB}points (HMC)."
     )
+    assert (
+        rates(compared, say={"attack": "ILL-Attack"}).alt
+        == rates(compared, say="drawn.ILL-Attack.{mechanism}").alt
+        == rates(compared).alt
+    )
     both = rates(compared, say=["gain.HMC", "loss.HMC"]).alt
     assert both == f"Gain. synthetic city: 10.0{NB}points. Loss. synthetic city: 10.0{NB}points."
 
