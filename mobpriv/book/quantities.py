@@ -9,7 +9,7 @@
         privacy.{epsilon}: [km, "AP at ε = {epsilon}", "AP at each ε"]
 
 ``parts`` gives the label of a part of a name, or with ``chi=`` of the part {chi} only; ``chi=`` alone is the label of an axis over it. A third entry is the label of the family ``privacy[*]``.
-What a table shows also has a short label for its head, in the form ``{unit: km, words: "AP at ε = {epsilon}", short: AP}``.
+What a table or a figure shows also has a short label, for its head or axis, in the form ``{unit: km, words: "AP at ε = {epsilon}", short: AP}``.
 Units: :mod:`mobpriv.base.numbers`.
 """
 
