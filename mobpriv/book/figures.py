@@ -18,6 +18,7 @@ from mobpriv.plot.palette import Mark
 
 _RUN = "run"  # an axis over the data sets
 _READ_ALL = 12  # numbers of a run that the alternative text gives in full
+_TITLE = 42  # characters of a title's line
 _EACH_TICK = 6  # positions of curves that all get a tick
 _ACROSS = 4.2  # inches
 _AXES = ("panel", "y", "colour", "x")
@@ -199,7 +200,9 @@ def _in_parentheses(unit: str) -> str:
 def _with_count(title: str, rows: pd.DataFrame) -> str:
     counts = sorted(rows.loc[rows["_family"] == rows["_family"].iloc[0], "n"].dropna().unique())
     ends = [shown(int(count)) for count in (counts if len(counts) < 2 else (counts[0], counts[-1]))]
-    return title + (f", n{FIXED}={FIXED}{' to '.join(ends)}" if ends else "")
+    count = f"n{FIXED}={FIXED}{' to '.join(ends)}"
+    between = ", " if len(title + count) < _TITLE else "\n"
+    return f"{title}{between}{count}" if ends else title
 
 
 # ------------------------------------------------------------------------------------------------------------------ drawing
@@ -242,7 +245,7 @@ def _intervals(axis, rows: pd.DataFrame, marks: dict, printed: pd.DataFrame, lim
 
 def _curves(axis, rows: pd.DataFrame, marks: dict, printed: pd.DataFrame, limits, log: bool) -> str:
     rows = rows.assign(x=rows["x"].map(float))
-    plot.curves(rows, "x", "colour", axis, percent=_scale(rows["unit"].iloc[0]) == 100, marks=marks, named=len(marks) > 1)
+    plot.curves(rows, "x", "colour", axis, percent=_scale(rows["unit"].iloc[0]) == 100, marks=marks, named=False)
     return "y"
 
 
