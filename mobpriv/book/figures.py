@@ -4,7 +4,7 @@ It is drawn by the forms of :mod:`mobpriv.plot`. Labels come from ``book/quantit
 levels, and ``k=`` among ``parts`` for an axis over the part ``k``.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import pandas as pd
@@ -19,6 +19,8 @@ from mobpriv.plot.palette import Mark
 _RUN = "run"  # an axis over the data sets
 _READ_ALL = 12  # numbers of a run that the alternative text gives in full
 _TITLE = 42  # characters of a title's line
+_PERCENT = ("share", "points")  # units drawn in per cent
+_FORMS = ("intervals", "curves", "stacked", "percentiles")
 _EACH_TICK = 6  # positions of curves that all get a tick
 _ACROSS = 4.2  # inches
 _AXES = ("panel", "y", "colour", "x")
@@ -67,17 +69,15 @@ def figure(
     * ``at``: reference lines, as drawn or the name of a result -> text. ``limits``: of the axis of the values, as drawn.
     * ``log``: a logarithmic x axis. ``same``: the limits that the panels share, for :func:`mobpriv.plot.show`.
     """
-    families = (
-        names
-        if isinstance(names, Mapping)
-        else {"": names}
-        if isinstance(names, str)
-        else {compared.short(n): n for n in names}
-    )
+    if form not in _FORMS:
+        raise ValueError(f"a figure has one of the forms {', '.join(_FORMS)} (got {form!r})")
+    families = {"": names} if isinstance(names, str) else names
+    families = families if isinstance(families, Mapping) else {compared.short(family): family for family in families}
     axes = dict(zip(_AXES, (panel, y, colour, x), strict=True))
+    axis_labels = {axis: compared.names.parts.get(f"{part}=", part) for axis, part in axes.items()}
 
-    def labelled(of: Mapping[str, str], results: Callable = lambda run: run.results) -> pd.DataFrame:
-        return _labelled(compared, of, axes, levels, results)
+    def labelled(of: Mapping[str, str], kind: str = "results") -> pd.DataFrame:
+        return _labelled(compared, of, axes, levels, kind)
 
     table = labelled(families)
     if table.empty:
@@ -88,7 +88,7 @@ def figure(
         parts = parts_of(families[""])
         ranges = labelled({"": spread}).rename(columns={"low": "least", "high": "largest"})
         table = table.merge(ranges[[_RUN, *parts, "least", "largest"]], "left", [_RUN, *parts])
-    printed = labelled(families, lambda run: run.printed) if form == "intervals" else table[:0]
+    printed = labelled(families, "printed") if form == "intervals" else table[:0]
     marks = _marks(form, table)
     drawn = list(dict.fromkeys(table[_RUN]))
     by = ["panel"] if _RUN in (x, y, colour) else ["panel", _RUN]
@@ -98,13 +98,9 @@ def figure(
         title = "\n".join(filter(None, [_with_count(key[1], rows) if len(by) > 1 else "", key[0]]))
         panel_limits = limits.get(rows["_level"].iloc[0]) if isinstance(limits, Mapping) else limits
         of_paper = printed[(printed[by] == list(key)).all(axis=1)]
-        value_axis = _FORMS[form](axis, rows, marks, of_paper, panel_limits, log)
+        value_axis = _draw(form, axis, rows, marks, of_paper, panel_limits, log)
         if form == "curves":
-            axis.set(xlabel=_part_label(compared, x), xscale="log" if log else "linear")
-            places = sorted(rows["x"].unique())
-            if len(places) <= _EACH_TICK:
-                axis.set_xticks(places, [shown(place) for place in places])
-                axis.minorticks_off()
+            axis.set_xlabel(axis_labels["x"])
         unit = rows["unit"].iloc[0]
         axis.set(**{f"{value_axis}label": rows["words"].iloc[0] + _in_parentheses(unit)}, title=title)
         if panel_limits and form != "percentiles":  # which draw with a margin
@@ -112,13 +108,12 @@ def figure(
         for place, text in (at if isinstance(at, Mapping) else {} if at is None else {at: ""}).items():
             run = next(run for run in compared.runs if run.title == rows[_RUN].iloc[0])
             if place in run.results or not isinstance(place, str):
-                value = _scale(unit) * run.value(place) if isinstance(place, str) else place
+                value = (100 if unit in _PERCENT else 1) * run.value(place) if isinstance(place, str) else place
                 plot.reference(axis, **{value_axis: value}, text=text)
     said = table
     if say and not isinstance(say, Mapping):
         said = labelled({family: family for family in ([say] if isinstance(say, str) else say)})
         said = said if colour else said.assign(colour="")
-    axis_labels = {axis: _part_label(compared, part) for axis, part in axes.items()}
     return plot.show(
         drawn_axes,
         caption + compared.undrawn([run for run in compared.runs if run.title in drawn]),
@@ -130,9 +125,7 @@ def figure(
 
 
 # ------------------------------------------------------------------------------------------------------------------ numbers
-def _labelled(
-    compared, families: Mapping[str, str], axes: Mapping[str, str], levels: Mapping, results: Callable
-) -> pd.DataFrame:
+def _labelled(compared, families: Mapping[str, str], axes: Mapping[str, str], levels: Mapping, kind: str) -> pd.DataFrame:
     """A row per number: run, parts, value, low, high, n, the labels on each axis, and words and unit of the quantity."""
     tables = []
     for label, family in families.items():
@@ -147,7 +140,7 @@ def _labelled(
             labels[axes["x"]] = dict(sorted(labels[axes["x"]].items()))
         chosen = {part: labels[part] for part in dict.fromkeys([*of_y, *levels, *labels]) if part in labels}  # sorted by them
         for run in compared.runs:
-            rows = run._replace(results=results(run)).rows(family, **chosen)
+            rows = run._replace(results=getattr(run, kind)).rows(family, **chosen)
             if rows.empty:
                 continue
             texts = {part: rows[part].map(words) for part, words in labels.items()} | {_RUN: pd.Series(run.title, rows.index)}
@@ -183,14 +176,6 @@ def _texts(template: str, texts: Mapping[str, pd.Series], index: pd.Index) -> li
 
 def _text(level: Any) -> str:
     return f"{level:g}" if isinstance(level, float) else str(level)
-
-
-def _part_label(compared, part: str) -> str:
-    return compared.names.parts.get(f"{part}=", part)
-
-
-def _scale(unit: str) -> int:
-    return 100 if unit in ("share", "points") else 1
 
 
 def _in_parentheses(unit: str) -> str:
@@ -231,35 +216,33 @@ def _size(form: str, table: pd.DataFrame) -> tuple[float, float] | None:
     return (_ACROSS, max(2.2, 0.9 + groups * max(0.18, 0.13 * kinds))) if form == "intervals" else None
 
 
-def _intervals(axis, rows: pd.DataFrame, marks: dict, printed: pd.DataFrame, limits, log: bool) -> str:
-    places = {(row["y"], row["colour"]): row for row in rows.to_dict("records")}
+def _draw(form: str, axis, rows: pd.DataFrame, marks: dict, printed: pd.DataFrame, limits, log: bool) -> str:
+    """Draw a panel; returns the axis of the values."""
     unit = rows["unit"].iloc[0]
-    of_paper = {(y, colour): value for y, colour, value in printed[["y", "colour", "value"]].itertuples(index=False)}
-    plot.intervals(places, axis, marks, _scale(unit) == 100, {place: of_paper[place] for place in of_paper if place in places})
-    if unit == "share" and not limits:
-        axis.set(xlim=(-3, 103), xticks=range(0, 101, 20))
-    if log:
-        axis.set_xscale("log")
+    if form == "curves":
+        plot.curves(
+            rows.assign(x=rows["x"].map(float)), "x", "colour", axis, percent=unit in _PERCENT, marks=marks, named=False
+        )
+        axis.set_xscale("log" if log else "linear")
+        places = sorted(rows["x"].unique())
+        if len(places) <= _EACH_TICK:
+            axis.set_xticks(places, [shown(place) for place in places])
+            axis.minorticks_off()
+        return "y"
+    if form == "stacked":
+        plot.stacked(rows, "y", "colour", axis, marks)
+    elif form == "percentiles":
+        plot.percentiles(rows, "colour", axis, ends=limits, log=log, marks=marks)
+    else:
+        places = {(row["y"], row["colour"]): row for row in rows.to_dict("records")}
+        of_paper = {(row["y"], row["colour"]): row["value"] for row in printed.to_dict("records")}
+        of_paper = {place: value for place, value in of_paper.items() if place in places}
+        plot.intervals(places, axis, marks, unit in _PERCENT, of_paper)
+        if unit == "share" and not limits:
+            axis.set(xlim=(-3, 103), xticks=range(0, 101, 20))
+        if log:
+            axis.set_xscale("log")
     return "x"
-
-
-def _curves(axis, rows: pd.DataFrame, marks: dict, printed: pd.DataFrame, limits, log: bool) -> str:
-    rows = rows.assign(x=rows["x"].map(float))
-    plot.curves(rows, "x", "colour", axis, percent=_scale(rows["unit"].iloc[0]) == 100, marks=marks, named=False)
-    return "y"
-
-
-def _stacked(axis, rows: pd.DataFrame, marks: dict, printed: pd.DataFrame, limits, log: bool) -> str:
-    plot.stacked(rows, "y", "colour", axis, marks)
-    return "x"
-
-
-def _percentiles(axis, rows: pd.DataFrame, marks: dict, printed: pd.DataFrame, limits, log: bool) -> str:
-    plot.percentiles(rows, "colour", axis, ends=limits, log=log, marks=marks)
-    return "x"
-
-
-_FORMS = {"intervals": _intervals, "curves": _curves, "stacked": _stacked, "percentiles": _percentiles}
 
 
 # ------------------------------------------------------------------------------------------------------------------ aloud

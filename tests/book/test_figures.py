@@ -187,3 +187,8 @@ def test_a_reader_s_own_data_have_no_printed_numbers_and_may_have_other_levels(p
         "curves", "within.{k}.{mechanism}", "None.", x="k"
     )
     assert isinstance(nothing, Markdown)
+
+
+def test_an_unknown_form_is_refused(compared):
+    with pytest.raises(ValueError, match=r"^a figure has one of the forms intervals, .* \(got 'pie'\)$"):
+        compared.figure("pie", "gain.{mechanism}", "Gains.")
