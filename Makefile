@@ -11,7 +11,7 @@ STARTED := $(shell date +%s)
 TOOK = code=$$?; seconds=$$(($$(date +%s) - $(STARTED))); echo "make $@: $$((seconds / 60)) min $$((seconds % 60)) s"; exit $$code
 
 .DEFAULT_GOAL := help
-.PHONY: help book test lint format bench real lock clean site-test environment
+.PHONY: help book test lint format bench real count lock clean site-test environment
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## */\t/' | expand -t 14
@@ -43,6 +43,14 @@ bench: $(STAMP)  ## speed and memory beside the peers; with DATA=FILE also whole
 real: $(STAMP)  ## the long runs on real data that rewrite book/results: make real DATA=DIR
 	@test -n "$(DATA)" || { echo "make real needs DATA=DIR, the folder with cabspotting.parquet, geolife.parquet, …" >&2; exit 2; }
 	@$(PY) -m mobpriv.cli real "$(DATA)"
+
+count:  ## lines of code of the package, the tests and the notebooks
+	@for part in mobpriv tests; do echo "$$part: $$(git ls-files "$$part/*.py" | xargs cat | wc -l) lines"; done
+	@python3 -c 'import glob, json; \
+	  cells = [c for f in glob.glob("notebooks/*.ipynb") for c in json.load(open(f))["cells"] if c["cell_type"] == "code"]; \
+	  size = lambda cells: sum(len("".join(c["source"]).splitlines()) for c in cells); \
+	  drawing = [c for c in cells if "figure" in c["metadata"].get("tags", ())]; \
+	  print(f"notebooks: {size(cells)} lines, {size(drawing)} of them in cells that draw")'
 
 lock: $(STAMP)  ## pin requirements.lock again from pyproject.toml
 	@$(PY) -m pip install --quiet uv
