@@ -50,7 +50,7 @@ def figure(
     at: float | Mapping[float | str, str] | None = None,
     limits: tuple | Mapping[Any, tuple] | None = None,
     log: bool = False,
-    same: str = "y",
+    same: str | None = None,
     number: str = "",
     **levels: Iterable,
 ):
@@ -67,7 +67,7 @@ def figure(
       differ between the levels of ``panel``: level -> words.
     * ``spread``: the family with the range over repetitions, drawn behind the intervals.
     * ``at``: reference lines, as drawn or the name of a result -> text. ``limits``: of the axis of the values, as drawn.
-    * ``log``: a logarithmic x axis. ``same``: the limits that the panels share, for :func:`mobpriv.plot.show`.
+    * ``log``: a logarithmic x axis. ``same``: the limits that the panels share, by default those of the y axis of curves.
     """
     if form not in _FORMS:
         raise ValueError(f"a figure has one of the forms {', '.join(_FORMS)} (got {form!r})")
@@ -120,7 +120,7 @@ def figure(
         _aloud(form, said, axis_labels, say) or _aloud(form, table, axis_labels, ()) or caption,  # others may lack what is said
         number=number,
         legend=(marks if len(marks) > 1 else {}) | (_PRINTED if len(printed) else {}),
-        same=same,
+        same=("y" if form == "curves" else "") if same is None else same,
     )
 
 
