@@ -1,6 +1,5 @@
 """The numbers of this run, the published runs and the papers, for the figures and tables of a notebook."""
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import product
 from pathlib import Path
@@ -11,7 +10,7 @@ import pandas as pd
 
 from mobpriv.base.numbers import FIXED, constant, shown
 from mobpriv.book import claims, quantities, runs
-from mobpriv.book.expressions import NUMBER
+from mobpriv.book.quantities import filled, number_or_text, parts_of
 from mobpriv.book.results import ROOT, plain, saved
 from mobpriv.book.tables import Cell, Table, cell
 
@@ -46,7 +45,7 @@ class Shown(NamedTuple):
         pattern = quantities.pattern(names)
         matches = [(pattern.fullmatch(name), value) for name, value in self.results.items()]
         rows = [
-            {key: _number(part) for key, part in match.groupdict().items()}
+            {key: number_or_text(part) for key, part in match.groupdict().items()}
             | (value if isinstance(value, dict) else {"value": value})
             for match, value in matches
             if match
@@ -62,24 +61,12 @@ class Shown(NamedTuple):
         return table.reset_index(drop=True)
 
 
-def _number(part: str) -> Any:
-    return float(part) if re.fullmatch(NUMBER, part) else part
-
-
-_PARTS = re.compile(r"\{(\w+)\}")  # of a label or of a family of names
-
-
-def _with(template: str, parts: Mapping[str, str]) -> str:
-    """The template with these parts filled in; other braces stay."""
-    return _PARTS.sub(lambda match: parts.get(match[1], match[0]), template)
-
-
-def _filled(template: str, labels: Mapping[str, Mapping[str, str]]) -> Iterator[tuple[str, dict[str, str]]]:
+def _each(template: str, labels: Mapping[str, Mapping[str, str]]) -> Iterator[tuple[str, dict[str, str]]]:
     """The label for each combination of levels of the template's parts, with the levels."""
-    parts = _PARTS.findall(template)
+    parts = parts_of(template)
     for combination in product(*(labels[part].items() for part in parts)):
         words, texts = ({part: level[i] for part, level in zip(parts, combination, strict=True)} for i in (1, 0))
-        yield _with(template, words), texts
+        yield filled(template, words), texts
 
 
 def _with_count(title: str, runs: list[Shown], counts: list[int | None]) -> str:
@@ -114,7 +101,10 @@ class Compared:
 
     def lacking(self, names: str) -> str:
         """A sentence for the caption that names the runs without such results; "" if there are none."""
-        drawn = self.having(names)
+        return self.undrawn(self.having(names))
+
+    def undrawn(self, drawn: list[Shown]) -> str:
+        """A sentence for the caption that names the runs that are not drawn; "" if all are."""
         titles = [run.title for run in self.runs if run not in drawn]
         verb, whom = ("is", "it") if len(titles) == 1 else ("are", "them")
         return f" {' and '.join(titles)} {verb} not drawn, because the book has no such results for {whom}." if titles else ""
@@ -140,7 +130,7 @@ class Compared:
         ``rows``: name of a quantity -> label; or names, whose labels are the short ones of ``book/quantities``. Units come from ``book/quantities``; without an entry there, a label that ends in
         "(%)" means a share.
         """
-        rows = rows if isinstance(rows, Mapping) else {name: self._short(name) for name in rows}
+        rows = rows if isinstance(rows, Mapping) else {name: self.short(name) for name in rows}
         runs = self.data_sets()
         counts = {title: [self._count(run, rows) for run in shown_runs] for title, shown_runs in runs.items()}
         body = {
@@ -179,30 +169,40 @@ class Compared:
             return self._pivot(quantities, corner, data_sets, list(labels))
         if isinstance(quantities, str):
             quantities = {columns: quantities}
-        names_by_label = quantities if isinstance(quantities, Mapping) else {self._short(names): names for names in quantities}
-        parts = _PARTS.findall(rows + "".join(names_by_label))
-        labels = {part: self._labels(part, names_by_label.values(), levels) for part in parts}
+        names_by_label = quantities if isinstance(quantities, Mapping) else {self.short(names): names for names in quantities}
+        parts = parts_of(rows + "".join(names_by_label))
+        labels = {part: self.labels(part, names_by_label.values(), levels) for part in parts}
         of_columns = [
             (label, names, of_column)
             for template, names in names_by_label.items()
-            for label, of_column in _filled(template, labels)
+            for label, of_column in _each(template, labels)
         ]
         cells = {
-            row: {label: _with(names, of_row | of_column) for label, names, of_column in of_columns}
-            for row, of_row in _filled(rows, labels)
+            row: {label: filled(names, of_row | of_column) for label, names, of_column in of_columns}
+            for row, of_row in _each(rows, labels)
         }
         known = {name for run in self.runs for name in run.results}
         cells = {row: {label: name for label, name in named.items() if name in known} for row, named in cells.items()}
         shown_labels = [label for label, _, _ in of_columns if any(label in named for named in cells.values())]
         return self._pivot({row: named for row, named in cells.items() if named}, corner, data_sets, shown_labels)
 
-    def _short(self, names: str) -> str:
+    def figure(self, form: str, names: str | Iterable[str] | Mapping[str, str], caption: str, **options: Any):
+        """A figure with a panel per run that has such results; :func:`mobpriv.book.figures.figure` describes the options.
+
+        ``figure("curves", "within.{k}.{mechanism}", "Share of the users …", x="k", colour="mechanism", number="4.7")``
+        """
+        from mobpriv.book.figures import figure  # loads matplotlib
+
+        return figure(self, form, names, caption, **options)
+
+    def short(self, names: str) -> str:
+        """The short label of a quantity or a family."""
         known = self.names.find(self.notebook, names)
         if known is None or not known.short:
             raise ValueError(f"{names} of {self.notebook} has no short label in book/quantities")
         return known.short
 
-    def _labels(self, part: str, names: Iterable[str], levels: Mapping[str, Iterable]) -> dict[str, str]:
+    def labels(self, part: str, names: Iterable[str], levels: Mapping[str, Iterable]) -> dict[str, str]:
         """The label of each level of a part, by the level's text in the names of results."""
         patterns = [quantities.pattern(family) for family in names if f"{{{part}}}" in family]
         matches = (pattern.fullmatch(name) for pattern in patterns for run in (self.this, *self.runs) for name in run.results)
@@ -210,7 +210,7 @@ class Compared:
         wanted = levels.get(part, texts)
         labels = wanted if isinstance(wanted, Mapping) else {level: self._words(part, level) for level in wanted}
         return {
-            next((text for text in texts if text == level or _number(text) == level), str(level)): label
+            next((text for text in texts if text == level or number_or_text(text) == level), str(level)): label
             for level, label in labels.items()
         }
 

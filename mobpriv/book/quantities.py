@@ -8,8 +8,8 @@
         rate.{attack}.{mechanism}: [share, "re-identified by {attack} under {mechanism}"]
         privacy.{epsilon}: [km, "AP at ε = {epsilon}", "AP at each ε"]
 
-``parts`` gives the label of a part of a name, or with ``chi=`` of the part {chi} only. A third entry is the label of the family ``privacy[*]``.
-What a table shows also has a short label for its head, in the form ``{unit: km, words: "AP at ε = {epsilon}", short: AP}``.
+``parts`` gives the label of a part of a name, or with ``chi=`` of the part {chi} only; ``chi=`` alone is the label of an axis over it. A third entry is the label of the family ``privacy[*]``.
+What a table or a figure shows also has a short label, for its head or axis, in the form ``{unit: km, words: "AP at ε = {epsilon}", short: AP}``.
 Units: :mod:`mobpriv.base.numbers`.
 """
 
@@ -31,6 +31,7 @@ from mobpriv.book.runs import Run, named
 _COLUMNS = ("run", "name", "quantity", "value", "low", "high", "n", "unit", "words")  # of a tidy table
 _LARGE = {"infinite": math.inf, "-infinite": -math.inf}
 _FIELDS = ("unit", "words", "family", "short")
+_PARTS = re.compile(r"\{(\w+)\}")  # of a label or of a family of names
 _ONE_PART = rf"\*|{NUMBER}:{NUMBER}|{NUMBER}|[^.]+"  # of a name; * and a:b are the open part of a family
 
 
@@ -130,6 +131,21 @@ def names(quantities: dict[str, dict[str, list[str]]], parts: dict[str, str], ru
                 )
             patterns.setdefault(notebook, []).append((pattern(name), *(fields.get(field, "") for field in _FIELDS)))
     return Names(patterns, {str(part): words for part, words in parts.items()}, runs)
+
+
+def parts_of(template: str) -> list[str]:
+    """The parts that a label or a family of names has in braces."""
+    return _PARTS.findall(template)
+
+
+def filled(template: str, parts: Mapping[str, str]) -> str:
+    """The template with these parts filled in; other braces stay."""
+    return _PARTS.sub(lambda match: parts.get(match[1], match[0]), template)
+
+
+def number_or_text(part: str) -> float | str:
+    """A part of a name; a number as such."""
+    return float(part) if re.fullmatch(NUMBER, part) else part
 
 
 @cache

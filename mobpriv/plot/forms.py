@@ -88,22 +88,36 @@ def rates(table: pd.DataFrame, by: str, within: str, axis=None, twin: str = "", 
     return axis
 
 
-def intervals(values: dict[tuple, dict], axis=None, marks: dict[str, Mark] | None = None, percent: bool = False):
+def intervals(
+    values: dict[tuple, dict],
+    axis=None,
+    marks: dict[str, Mark] | None = None,
+    percent: bool = False,
+    printed: dict[tuple, float] | None = None,
+):
     """Results with their intervals as dots: groups from top to bottom, kinds separate within a group.
 
-    ``values``: (group, kind) -> value, optionally low and high; an end that is None is not drawn. A single kind may be "".
-    ``percent``: the values are shares, drawn in per cent.
+    * ``values``: (group, kind) -> value, optionally low and high, and least and largest over repetitions; an end that is None is
+      not drawn. A single kind may be "". Kinds are in the order of ``marks``.
+    * ``percent``: the values are shares, drawn in per cent.
+    * ``printed``: (group, kind) -> the paper's value, drawn as a hollow diamond.
     """
     groups, kinds = (list(dict.fromkeys(keys)) for keys in zip(*values, strict=True))
+    kinds = [kind for kind in dict.fromkeys([*(marks or {}), *kinds]) if kind in kinds]
     marks = {kind: mark(kind) if kind else Mark(BLUE, "o") for kind in kinds} | (marks or {})
     axis, scale = _axis(axis, 0.9 + 0.22 * len(groups) * len(kinds)), 100 if percent else 1
     for (group, kind), one in values.items():
         look, y, result = marks[kind], groups.index(group) + _offset(kinds.index(kind), len(kinds)), dict(one)  # or an Estimate
-        if result.get("low") is not None and result.get("high") is not None:
-            ends = [scale * result["low"], scale * result["high"]]
-            axis.plot(ends, [y, y], color=look.colour, linewidth=1.2, solid_capstyle="butt")
+        for (least, largest), width, alpha in ((("least", "largest"), 6, 0.25), (("low", "high"), 1.2, 1)):
+            ends = [result.get(least), result.get(largest)]
+            if not any(end is None or np.isnan(end) for end in ends):
+                line = {"color": look.colour, "linewidth": width, "alpha": alpha, "solid_capstyle": "butt"}
+                axis.plot(scale * np.array(ends), [y, y], **line)
         if result["value"] is not None and not np.isnan(result["value"]):  # an undefined number leaves its row empty
             axis.plot(scale * result["value"], y, look.marker, color=look.colour, markersize=4.5)
+    for (group, kind), value in (printed or {}).items():
+        y = groups.index(group) + _offset(kinds.index(kind), len(kinds))
+        axis.plot(scale * value, y, "D", markersize=7, markerfacecolor="none", markeredgecolor=PRINTED)
     axis.set_yticks(range(len(groups)), groups)
     axis.set_ylim(len(groups) - 0.5, -0.5)
     axis.grid(axis="y", visible=False)

@@ -35,6 +35,11 @@ MARKS = {
     "differential": Mark(BLUE, "o"),
     "distortion": Mark(ORANGE, "s"),
     "joint": Mark(GREEN, "^"),
+    "χ = all POIs": Mark(INK, "o"),
+    "χ = N(b, 5)": Mark(BLUE, "s"),
+    "χ = visited POIs and five unvisited": Mark(ORANGE, "^"),
+    "χ = N(b, 3)": Mark(GREEN, "D"),
+    "χ = visited POIs and three unvisited": Mark(PINK, "v"),
 }
 PRINTED = PINK  # values printed in a paper
 _OTHERS = [Mark(colour, marker) for marker in "PX*" for colour in (BLUE, ORANGE, GREEN, PINK)]

@@ -227,7 +227,7 @@ def _fitted_label(axis) -> None:
 def _fitted_title(axis) -> None:
     """Shift a title to the left, above the names of the y axis, so that it stays inside the picture."""
     title, picture_box = axis.get_title("left"), axis.figure.bbox
-    if not title or 5 * len(title) < 36 * axis.figure.get_size_inches()[0]:
+    if 5 * len(title) < 18 * axis.figure.get_size_inches()[0]:  # certainly less than a quarter as wide as the picture
         return
     axis.figure.draw_without_rendering()
     shown_at = next(text for text in axis.get_children() if isinstance(text, Text) and text.get_text() == title)

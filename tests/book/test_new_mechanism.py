@@ -60,6 +60,6 @@ def test_the_page_shows_it_next_to_runs_made_before_it_existed(tmp_path):
     done = subprocess.run(command, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-2000:]
     page = next((tmp_path / "out").glob("*.html")).read_text(encoding="utf-8")
-    assert "under Rounding" in page  # in what is read aloud of a figure
+    assert "(Rounding)" in page  # in what is read aloud of a figure
     rows = re.findall(r"<th[^>]*>Rounding</th>\s*<td[^>]*><span>(.*?)</span>", page)
     assert [row == "–" for row in rows] == [True, True, False]  # Cabspotting, GeoLife, this run
