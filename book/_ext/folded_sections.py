@@ -38,11 +38,11 @@ def fold(app, doctree):
 
 
 def _fitting(section: nodes.section, tables: int) -> int:
-    """The number of children of a section that hold at most so many tables."""
+    """The number of children of a section, its title included, that hold at most so many tables."""
     for i, part in enumerate(section.children):
         tables -= _size(part)[1]
         if tables < 0:
-            return i
+            return max(i, 1)
     return len(section)
 
 

@@ -109,21 +109,6 @@ class Compared:
         verb, whom = ("is", "it") if len(titles) == 1 else ("are", "them")
         return f" {' and '.join(titles)} {verb} not drawn, because the book has no such results for {whom}." if titles else ""
 
-    def spoken(self, names: str, words: str, **levels: Iterable) -> str:
-        """The values of a family on each data set, for a reader who does not see the figure; ``words``: "{value} under {mechanism}"."""
-        runs = []
-        for run in self.having(names):
-            rows = run.rows(names, **levels)
-            unit = self.unit(next(filter(quantities.pattern(names).fullmatch, run.results)))
-            texts = [
-                words.format_map(
-                    {part: called(str(level)) for part, level in row.items()} | {"value": shown(row["value"], unit)}
-                )
-                for row in rows.to_dict("records")
-            ]
-            runs.append(f"{run.title}: {', '.join(texts)}")
-        return "; ".join(runs) + "."
-
     def table(self, rows: Mapping[str, str] | Iterable[str]) -> Table:
         """A table with a row per quantity and a column per data set; small print gives the other variant and the paper.
 

@@ -143,6 +143,19 @@ def test_curves_are_drawn_over_numbers_and_the_caption_names_the_runs_without_th
     assert of_two.alt == f"Users among them, k names = 2. synthetic city: 2.0{NB}% (no protection), 22.0{NB}% (HMC)."
 
 
+@pytest.mark.parametrize(
+    ("form", "family", "axes"),
+    [
+        ("curves", "within.{k}.{mechanism}", {"x": "k", "colour": "mechanism"}),
+        ("intervals", "rate.{attack}.{mechanism}", {"y": "mechanism", "colour": "attack"}),
+    ],
+)
+def test_the_x_axis_is_logarithmic_on_request(compared, form, family, axes):
+    for log, scale in ((False, "linear"), (True, "log")):
+        shown = compared.figure(form, family, "A caption.", log=log, **axes)
+        assert {axes_of(figure).get_xscale() for figure in shown._figures} == {scale}
+
+
 def test_bars_have_an_ordered_scale_and_percentiles_panels_of_their_own(compared):
     bars = compared.figure(
         "stacked", "within.{k}.{mechanism}", "Parts.", y="mechanism", colour="k", k={1: "one", 2: "two"}, words="users"
