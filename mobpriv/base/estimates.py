@@ -1,6 +1,6 @@
 """Rates and differences with confidence intervals and sample sizes."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from scipy.special import ndtri, stdtrit
@@ -8,18 +8,33 @@ from scipy.special import ndtri, stdtrit
 
 @dataclass(frozen=True)
 class Estimate:
-    """An estimate with its 95 % interval and sample size n. It unpacks into a table row: ``{"data": "city", **estimate}``."""
+    """An estimate with its interval, sample size n, and what the interval is, in words.
+
+    It unpacks into a table row without these words: ``{"data": "city", **estimate}``.
+
+    >>> rate([True, True, False, True]).interval
+    'Wilson, 95 %'
+    """
 
     value: float
     low: float
     high: float
     n: int
+    interval: str = field(default="", compare=False)
 
     def keys(self) -> tuple[str, ...]:
         return ("value", "low", "high", "n")
 
+    def stored(self) -> dict[str, float | str]:
+        """All fields, for a file."""
+        return {**self, **({"interval": self.interval} if self.interval else {})}
+
     def __getitem__(self, key: str) -> float | int:
         return getattr(self, key)
+
+
+def _words(method: str, level: float) -> str:
+    return f"{method}, {100 * level:g} %"
 
 
 def rate(success, level: float = 0.95) -> Estimate:
@@ -34,7 +49,7 @@ def rate(success, level: float = 0.95) -> Estimate:
     middle, half = p + z2 / (2 * n), np.sqrt(z2 * (p * (1 - p) + z2 / (4 * n)) / n)
     low, high = np.clip(np.array([middle - half, middle + half]) / (1 + z2 / n), 0, 1)
     # at 0 and 1 the bound equals the rate, up to rounding
-    return Estimate(p, float(min(low, p)), float(max(high, p)), n)
+    return Estimate(p, float(min(low, p)), float(max(high, p)), n, _words("Wilson", level))
 
 
 def paired_difference(a, b, level: float = 0.95) -> Estimate:
@@ -51,7 +66,7 @@ def paired_difference(a, b, level: float = 0.95) -> Estimate:
     squares = float(differences @ differences) + 1
     half = ndtri(0.5 + level / 2) * np.sqrt(max(squares - gained**2 / total, 0)) / total
     low, high = np.clip([gained / total - half, gained / total + half], -1, 1)
-    return Estimate(gained / n, float(low), float(high), n)
+    return Estimate(gained / n, float(low), float(high), n, _words("paired difference, Agresti and Min", level))
 
 
 def clustered_rate(success, users, level: float = 0.95) -> Estimate:
@@ -77,7 +92,7 @@ def clustered_rate(success, users, level: float = 0.95) -> Estimate:
     z2 = stdtrit(m - 1, 0.5 + level / 2) ** 2
     middle, half = p + z2 / (2 * effective), np.sqrt(z2 * (p * (1 - p) + z2 / (4 * effective)) / effective)
     low, high = np.clip(np.array([middle - half, middle + half]) / (1 + z2 / effective), 0, 1)
-    return Estimate(p, float(min(low, p)), float(max(high, p)), n)
+    return Estimate(p, float(min(low, p)), float(max(high, p)), n, _words("over users, Wilson", level))
 
 
 def clustered_difference(a, b, users, level: float = 0.95) -> Estimate:
@@ -97,7 +112,7 @@ def clustered_difference(a, b, users, level: float = 0.95) -> Estimate:
     middle = n * value / (n + 2)
     half = stdtrit(m - 1, 0.5 + level / 2) * np.sqrt(m / (m - 1) * float(user_sums @ user_sums) + 1) / (n + 2)
     low, high = np.clip([middle - half, middle + half], -1, 1)
-    return Estimate(value, float(low), float(high), n)
+    return Estimate(value, float(low), float(high), n, _words("paired difference over users", level))
 
 
 def clustered_change(
@@ -125,7 +140,7 @@ def clustered_change(
         return Estimate(value, np.nan, np.nan, n)
     half = stdtrit(m - 1, 0.5 + level / 2) * np.sqrt(m / (m - 1) * float(user_sums @ user_sums) + 1 / trials**2)
     low, high = np.clip([value - half, value + half], *bounds)
-    return Estimate(value, float(low), float(high), n)
+    return Estimate(value, float(low), float(high), n, _words("difference over users", level))
 
 
 def clustered_ratio(a, b, users, level: float = 0.95, bounds: tuple[float, float] = (-np.inf, np.inf)) -> Estimate:
@@ -151,10 +166,10 @@ def clustered_ratio(a, b, users, level: float = 0.95, bounds: tuple[float, float
         return Estimate(value, np.nan, np.nan, n)
     if bounds == (0, 1) and min(value, 1 - value) < 1e-12:
         counted = clustered_rate(np.full(n, round(value))[b != 0], np.asarray(users)[b != 0], level)
-        return Estimate(value, counted.low, counted.high, n)
+        return Estimate(value, counted.low, counted.high, n, _words("ratio over users", level))
     half = stdtrit(m - 1, 0.5 + level / 2) * np.sqrt(m / (m - 1) * float(user_sums @ user_sums)) / abs(denominator)
     low, high = np.clip([value - half, value + half], *bounds)
-    return Estimate(value, float(low), float(high), n)
+    return Estimate(value, float(low), float(high), n, _words("ratio over users", level))
 
 
 def _by_user(values: np.ndarray, users) -> tuple[np.ndarray, np.ndarray]:
@@ -181,7 +196,9 @@ def spread(values) -> Estimate:
     values = np.asarray(values, float)
     if not len(values):
         raise ValueError("a spread needs at least one draw (got none)")
-    return Estimate(float(values.mean()), float(values.min()), float(values.max()), len(values))
+    return Estimate(
+        float(values.mean()), float(values.min()), float(values.max()), len(values), "least and largest of the repetitions"
+    )
 
 
 def over_draws(values, level: float = 0.95) -> Estimate:
@@ -194,7 +211,7 @@ def over_draws(values, level: float = 0.95) -> Estimate:
     if not len(values):
         raise ValueError("draws need at least one (got none)")
     low, high = middle_of(values, level)
-    return Estimate(float(values.mean()), float(low), float(high), len(values))
+    return Estimate(float(values.mean()), float(low), float(high), len(values), _words("middle of the repetitions", level))
 
 
 def middle_of(values, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
@@ -214,7 +231,7 @@ def mean(values, level: float = 0.95, bounds: tuple[float, float] = (-np.inf, np
         raise ValueError("a mean needs at least one value (got none)")
     half = stdtrit(n - 1, 0.5 + level / 2) * values.std(ddof=1) / np.sqrt(n) if n > 1 else np.nan
     low, high = np.clip([values.mean() - half, values.mean() + half], *bounds)
-    return Estimate(float(values.mean()), float(low), float(high), n)
+    return Estimate(float(values.mean()), float(low), float(high), n, _words("Student", level))
 
 
 def mean_difference(a, b, level: float = 0.95) -> Estimate:
@@ -245,7 +262,7 @@ def _of_means(a, b, function, slopes, level: float) -> Estimate:
     variance = sum(v for v, _ in parts)
     freedom = variance**2 / sum(v**2 / n for v, n in parts) if variance > 0 else 1.0
     half = float(stdtrit(freedom, 0.5 + level / 2) * np.sqrt(variance))
-    return Estimate(value, value - half, value + half, min(len(x) for x in (a, b) if len(x) > 1))
+    return Estimate(value, value - half, value + half, min(len(x) for x in (a, b) if len(x) > 1), _words("Welch", level))
 
 
 def quantile(values, q: float, level: float = 0.95) -> Estimate:
@@ -269,7 +286,7 @@ def quantile(values, q: float, level: float = 0.95) -> Estimate:
     i = q * (n - 1)
     low, high = values[int(np.floor(i))], values[int(np.ceil(i))]
     value = low if low == high else low + (i - np.floor(i)) * (high - low)
-    return Estimate(float(value), float(ends[0]), float(ends[1]), n)
+    return Estimate(float(value), float(ends[0]), float(ends[1]), n, _words("order statistics", level))
 
 
 def rank_correlation(a, b, level: float = 0.95) -> Estimate:
@@ -291,4 +308,4 @@ def rank_correlation(a, b, level: float = 0.95) -> Estimate:
         return Estimate(r, np.nan, np.nan, n)
     half = ndtri(0.5 + level / 2) * np.sqrt((1 + r**2 / 2) / (n - 3))
     low, high = np.tanh([np.arctanh(r) - half, np.arctanh(r) + half])
-    return Estimate(r, float(low), float(high), n)
+    return Estimate(r, float(low), float(high), n, _words("Bonett and Wright", level))

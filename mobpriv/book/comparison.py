@@ -244,6 +244,8 @@ class Compared:
 def compared(notebook: str, results: dict[str, Any], data=None, root: Path = ROOT) -> Compared:
     """Compare this run's ``results`` with the published ones; ``data``: its data set, None without data."""
     registry = runs.read(root)
+    names = quantities.read(root, registry.runs)
+    names.check_declared(notebook, results)
     embedded_run = data.name if data is not None and data.synthetic and data.name in registry.embedded else ""
     title = registry.title(embedded_run) if embedded_run else THIS_RUN if data is not None else "worked example"
     this_run = Shown(title, title, "text", {k: plain(k, v) for k, v in results.items()}, {}, bool(embedded_run), True)
@@ -252,9 +254,7 @@ def compared(notebook: str, results: dict[str, Any], data=None, root: Path = ROO
         _published(name, published_results[name], notebook, registry, root)
         for name in sorted(published_results, key=registry.place)
     ]
-    return Compared(
-        notebook, [*others, this_run] if embedded_run else [this_run, *others], quantities.read(root, registry.runs)
-    )
+    return Compared(notebook, [*others, this_run] if embedded_run else [this_run, *others], names)
 
 
 def _published(name: str, results: dict[str, Any], notebook: str, registry: runs.Registry, root: Path) -> Shown:

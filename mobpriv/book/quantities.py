@@ -16,7 +16,7 @@ Units: :mod:`mobpriv.base.numbers`.
 import ast
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -28,7 +28,7 @@ from mobpriv.book import yaml_files
 from mobpriv.book.expressions import ALL, NUMBER, is_name, parsed, result_name
 from mobpriv.book.runs import Run, named
 
-_COLUMNS = ("run", "name", "quantity", "value", "low", "high", "n", "unit", "words")  # of a tidy table
+_COLUMNS = ("run", "name", "quantity", "value", "low", "high", "n", "interval", "unit", "words")  # of a tidy table
 _LARGE = {"infinite": math.inf, "-infinite": -math.inf}
 _FIELDS = ("unit", "words", "family", "short")
 _PARTS = re.compile(r"\{(\w+)\}")  # of a label or of a family of names
@@ -70,6 +70,15 @@ class Names(NamedTuple):
             of_run = self.find(notebook, rest)
             return of_run and of_run._replace(words=f"{of_run.words} on {named(self.runs[run].title)}")
         return None
+
+    def check_declared(self, notebook: str, results: Iterable[str]) -> None:
+        """One-line ValueError for a result that ``book/quantities`` does not declare; a notebook without entries is not checked."""
+        unknown = [name for name in results if notebook in self.patterns and self.find(notebook, name) is None]
+        if unknown:
+            raise ValueError(
+                f"book/quantities must declare each result (got {', '.join(unknown[:3])} of {notebook}): "
+                "correct the name, or add it with unit and words"
+            )
 
     def facets(self, notebook: str, name: str) -> tuple[str, dict[str, str]]:
         """The family of a result without its parts, and its parts: "rate.AP-Attack.HMC" -> "rate", {attack: AP-Attack, …}."""
@@ -158,7 +167,8 @@ def tidy(notebook: str, results: Mapping[str, Mapping[str, Any]], names: Names) 
     """The numbers of ``results`` (run -> name -> value), a row each; tables inside the results are left out.
 
     The columns are run, name, quantity, a column for each part of the names (``attack`` of ``rate.{attack}.{mechanism}``; with an
-    underscore if a column has that name already), value, low, high, n, unit, words. Unit and words: ``book/quantities``.
+    underscore if a column has that name already), value, low, high, n, interval, unit, words. ``interval`` says what low and high
+    are; results saved before November 2026 have no such words. Unit and words: ``book/quantities``.
     """
     rows, parts = [], {}
     for run, values in results.items():
@@ -172,7 +182,7 @@ def tidy(notebook: str, results: Mapping[str, Mapping[str, Any]], names: Names) 
             parts |= dict.fromkeys(levels)
             rows.append(
                 {"run": run, "name": name, "quantity": quantity, **levels}
-                | {key: _LARGE.get(number.get(key), number.get(key)) for key in ("value", "low", "high", "n")}
+                | {key: _LARGE.get(number.get(key), number.get(key)) for key in ("value", "low", "high", "n", "interval")}
                 | {"unit": known.unit if known else "", "words": known.words if known else ""}
             )
     table = pd.DataFrame(rows, columns=[*_COLUMNS[:3], *parts, *_COLUMNS[3:]])

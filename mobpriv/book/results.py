@@ -77,7 +77,7 @@ def _session() -> str:
 def plain(name: str, value: Any) -> Any:
     """``value`` for JSON: infinite numbers become text, which the claims read as numbers; NaN becomes null."""
     if isinstance(value, Estimate):
-        value = dict(value)
+        value = value.stored()
     if hasattr(value, "to_dict") and hasattr(value, "columns"):
         value = value.to_dict("records")
     if isinstance(value, np.generic | np.ndarray):
@@ -109,7 +109,7 @@ def step(name: str, compute: Callable, *arguments) -> Any:
     path = Path(folder) / (re.sub(r"[^\w.-]+", "_", name) + ".json") if folder else None
     if path and path.is_file():
         return json.loads(path.read_text(encoding="utf-8"))
-    text = json.dumps(compute(*arguments), default=dict)
+    text = json.dumps(compute(*arguments), default=lambda value: value.stored() if isinstance(value, Estimate) else dict(value))
     if path:
         provenance.write_atomically(path, text)
     return json.loads(text)

@@ -128,7 +128,7 @@ def parts_of_variance(values: np.ndarray, rng: np.random.Generator, resampled: i
     estimates, resamples = _parts(*moments, values.shape[1]), _parts(*(moment[draws] for moment in moments), values.shape[1])
     return VarianceParts(
         *(
-            Estimate(float(moment), *map(float, middle_of(resampled_values)), len(values))
+            Estimate(float(moment), *map(float, middle_of(resampled_values)), len(values), "bootstrap over users, 95 %")
             for moment, resampled_values in zip(estimates, resamples, strict=True)
         )
     )

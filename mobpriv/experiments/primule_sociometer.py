@@ -243,7 +243,7 @@ def mean_of_draws(each: Sequence[Estimate]) -> Estimate:
     if not each:
         raise ValueError("a mean needs one draw or more (got none)")
     value, low, high = np.mean([[one.value, one.low, one.high] for one in each], axis=0)
-    return Estimate(float(value), float(low), float(high), min(one.n for one in each))
+    return Estimate(float(value), float(low), float(high), min(one.n for one in each), each[0].interval)
 
 
 # --------------- Run the Sociometer with many seeds, to separate the variation between seeds from the variation between users

@@ -318,7 +318,7 @@ def percentile_ratio(values, rng: np.random.Generator, times: int = 1000) -> est
     drawn = np.percentile(values[rng.integers(len(values), size=(times, len(values)))], [90, 10], axis=1)
     low, high = np.percentile(drawn[0] / drawn[1], [2.5, 97.5])
     upper, lower = np.percentile(values, [90, 10])
-    return estimates.Estimate(float(upper / lower), float(low), float(high), len(values))
+    return estimates.Estimate(float(upper / lower), float(low), float(high), len(values), "bootstrap over users, 95 %")
 
 
 def averaged_percentiles(values, shares: Sequence[float], least: int = 1, method: str = "linear") -> list[float]:

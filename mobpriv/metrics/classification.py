@@ -73,7 +73,9 @@ def class_scores(true, predicted, categories: Sequence[str], whose=None, level: 
         for measure, among in zip(_MEASURES, (is_predicted, is_true, is_true | is_predicted), strict=True):
             estimate = _rate((is_true & is_predicted)[among], None if owners is None else owners[among], level)
             if measure == "f_score":
-                estimate = Estimate(*(2 * j / (1 + j) for j in (estimate.value, estimate.low, estimate.high)), estimate.n)
+                estimate = Estimate(
+                    *(2 * j / (1 + j) for j in (estimate.value, estimate.low, estimate.high)), estimate.n, estimate.interval
+                )
             rows.append({"category": name, "measure": measure, **estimate})
     return pd.DataFrame(rows)
 

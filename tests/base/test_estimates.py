@@ -281,6 +281,21 @@ def test_what_has_no_estimate(estimate, given, says):
         estimate(*given)
 
 
+def test_an_estimate_says_what_its_interval_is_in_a_file_but_not_in_a_row_of_a_table():
+    hits, users = [1, 0, 1, 1], ["a", "a", "b", "c"]
+    words = {
+        "Wilson, 90 %": estimates.rate(hits, 0.9),
+        "over users, Wilson, 95 %": estimates.clustered_rate(hits, users),
+        "ratio over users, 95 %": estimates.clustered_ratio(hits, 1, users),
+        "least and largest of the repetitions": estimates.spread(hits),
+        "order statistics, 95 %": estimates.quantile(range(9), 0.5),
+    }
+    for interval, estimate in words.items():
+        assert estimate.stored() == {**estimate, "interval": interval}
+        assert set(estimate.keys()) == {"value", "low", "high", "n"}
+    assert "interval" not in estimates.Estimate(1, 0, 2, 3).stored()
+
+
 def test_over_draws_it_is_the_middle_of_the_draws_and_their_spread_the_least_and_largest():
     assert estimates.spread([3, 1, 2]) == estimates.Estimate(2, 1, 3, 3)
     assert dict(estimates.over_draws(np.arange(101.0))) == pytest.approx({"value": 50.0, "low": 2.5, "high": 97.5, "n": 101})

@@ -34,7 +34,7 @@ def project(tmp_path) -> Path:
     for name, content in {
         "results/runs.yml": REGISTRY,
         "claims/p.yml": CLAIMS,
-        "quantities/p.yml": "parts: {none: no protection}\nquantities: {nb: {lead: [points, the lead], 'rate.{attack}': [share, 'rate of {attack}']}}",
+        "quantities/p.yml": "parts: {none: no protection}\nquantities: {nb: {lead: [points, the lead], q3: ['', third quartile], '{error}.{mechanism}.{epsilon}': ['', error], 'rate.{attack}': [share, 'rate of {attack}']}}",
     }.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(content)

@@ -144,6 +144,13 @@ def test_names_of_results_and_families():
             NAMES.of(notebook, name)
 
 
+def test_every_result_of_a_notebook_with_entries_must_be_declared():
+    NAMES.check_declared("nb", ["rate.AP-Attack.HMC", "geolife-program.cost"])
+    NAMES.check_declared("a reader's own", ["anything"])
+    with pytest.raises(ValueError, match=r"^book/quantities must declare each result \(got rate of nb\): correct the name"):
+        NAMES.check_declared("nb", ["privacy.full", "rate"])
+
+
 @pytest.mark.parametrize("entry", ["words", ["share"], ["share", "a", "b", "c"], ["share", 3]])
 def test_a_malformed_name(entry):
     with pytest.raises(ValueError, match=r"^nb: rate: needs a unit"):
