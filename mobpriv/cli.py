@@ -1,4 +1,4 @@
-"""The command line: ``mobpriv run | book | real | show | validate | data``.
+"""The command line: ``mobpriv run | book | real | show | validate | protect | data``.
 
 Exit codes:
 
@@ -427,6 +427,65 @@ def validate(
                 else ""
             )
             typer.echo(f"To run an experiment on it{zone_hint}:" + "".join(f"\n  {command}" for command in commands))
+
+
+@app.command()
+def protect(
+    data: Annotated[str, typer.Argument(help="CSV or Parquet file of traces, or the name of a data set (mobpriv data list).")],
+    mechanism: Annotated[str, typer.Option("--with", help="Mechanism and parameters, for instance 'promesse(alpha=200)'.")],
+    output: Annotated[Path, typer.Option("-o", "--output", help="The protected table, a .parquet or .csv file.")],
+    keep_names: Annotated[bool, typer.Option("--keep-names", help="Keep the users' names (default: new names).")] = False,
+    seed: Annotated[
+        int | None,
+        typer.Option(
+            min=0, help="For experiments: who knows the seed can remove the noise (default: the system's random numbers)."
+        ),
+    ] = None,
+    user: Annotated[str, typer.Option(help="Column of the user (default: by its usual names, like the next three).")] = "",
+    t: Annotated[str, typer.Option("--time-column", help="Column of the time.")] = "",
+    lat: Annotated[str, typer.Option(help="Column of the latitude.")] = "",
+    lng: Annotated[str, typer.Option(help="Column of the longitude.")] = "",
+    time: Annotated[str, typer.Option(help="Format of the times: s, ms or iso (default: recognised).")] = "",
+    zone: Annotated[str, typer.Option(help="Time zone of times without one, for instance Europe/Paris.")] = "",
+):
+    """Protect a table of traces with a mechanism and write it for publication, with a manifest of what was done."""
+    import numpy as np
+
+    from mobpriv import datasets
+    from mobpriv.base.system_noise import SystemGenerator
+    from mobpriv.own_data import protection
+
+    given = {"user": user, "t": t, "lat": lat, "lng": lng, "time": time, "zone": zone}
+    given = {name: value for name, value in given.items() if value}
+    with one_clear_line(Path(data), given):
+        chosen = protection.mechanism_of(mechanism)
+        place = _resolved(data)
+        protection.check_output(output, place)
+        reading = None
+        if place not in datasets.DATASETS and Path(place).is_file():
+            columns = {name: value for name, value in given.items() if name not in ("time", "zone")}
+            reading = datasets.recognised(place, columns, time, zone, datasets.kind_of(place))
+            if "lat" not in reading.columns:
+                raise ValueError(f"{data} holds call records, and a mechanism for traces protects positions")
+        data_set = datasets.load(place, **(reading.arguments if reading else {}))
+        if not len(data_set.traces):
+            raise ValueError(f"{data} holds no records")
+        rng = SystemGenerator() if seed is None else np.random.default_rng(seed)
+        with _stderr.status(f"protecting {counted(len(data_set.traces), 'record')} …"):
+            protected = protection.protect(data_set.traces, chosen, rng, reading, keep_names)
+        left_out = {problem.rule: int(problem.records) for problem in data_set.left_out.itertuples()}
+        protected.manifest["records"]["left out when read"] = left_out
+        protected.manifest["input"] = {"file": data_set.source, "sha256": data_set.sha256}
+        if seed is not None:
+            protected.manifest["seed"] = seed
+        manifest = protection.write(protected, output)
+        users, records = (protected.manifest[of] for of in ("users", "records"))
+        if len(data_set.left_out):
+            _left_out(data_set.left_out)
+        typer.echo(
+            f"{counted(records['given'], 'record')} of {counted(users['given'], 'user')} given, {shown(records['published'])} of "
+            f"{counted(users['published'], 'user')} published: {output}\nguarantee: {protected.manifest['guarantee']}\nmanifest: {manifest}"
+        )
 
 
 def _options_for(reading, given: dict[str, str]) -> dict[str, str]:

@@ -304,8 +304,8 @@ def _of_its_kind(verdict: Verdict) -> str:
     """The sentences that a kind of verdict always has."""
     if verdict.verdict == DIRECTION:
         return (
-            f"Our number differs from the printed number. The direction that the paper concludes from the printed number holds "
-            f"for all values inside the 95{FIXED}% intervals."
+            f"Our number differs from the printed number. What the paper concludes from the printed number also follows from every "
+            f"value inside our 95{FIXED}% intervals."
         )
     if verdict.verdict == UNDECIDED and verdict.n is not None and verdict.low is None:
         return f"The cases are too few (n{FIXED}={FIXED}{shown(verdict.n)}) for a 95{FIXED}% interval."

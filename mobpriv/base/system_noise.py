@@ -1,0 +1,88 @@
+"""Random numbers of the operating system, for noise that nobody can draw again.
+
+A seeded generator repeats its numbers: who learns the seed, or rebuilds its state from published noise, removes the noise. The
+functions and mechanisms of this package take a ``numpy.random.Generator``; this one asks the operating system for every bit.
+"""
+
+import ctypes
+import os
+import threading
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+_BLOCK = 1 << 12  # numbers of 64 bits that the operating system is asked for at once
+_NEXT_64, _NEXT_32, _NEXT_DOUBLE = (
+    ctypes.CFUNCTYPE(kind, ctypes.c_void_p) for kind in (ctypes.c_uint64, ctypes.c_uint32, ctypes.c_double)
+)
+
+_CAPSULE = b"BitGenerator"  # the name that numpy asks for; it must outlive the capsules
+_USED_BY_NUMBA = ("next_uint64", "next_uint32", "next_double")
+ctypes.pythonapi.PyCapsule_New.restype = ctypes.py_object
+ctypes.pythonapi.PyCapsule_New.argtypes = (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
+
+
+class _BitGen(ctypes.Structure):
+    """``bitgen_t`` of numpy/random/bitgen.h."""
+
+    _fields_ = (
+        ("state", ctypes.c_void_p),
+        ("next_uint64", _NEXT_64),
+        ("next_uint32", _NEXT_32),
+        ("next_double", _NEXT_DOUBLE),
+        ("next_raw", _NEXT_64),
+    )
+
+
+class _SystemBits:
+    """What ``numpy.random.Generator`` and numba ask of a bit generator."""
+
+    def __init__(self):
+        self.lock = threading.RLock()
+        bits = _numbers()
+        self._bitgen = _BitGen(
+            None,
+            next_uint64 := _NEXT_64(lambda _: next(bits)),
+            _NEXT_32(lambda _: next(bits) >> 32),
+            _NEXT_DOUBLE(lambda _: (next(bits) >> 11) / (1 << 53)),
+            next_uint64,
+        )
+        self.capsule = ctypes.pythonapi.PyCapsule_New(ctypes.byref(self._bitgen), _CAPSULE, None)
+        address = ctypes.addressof(self._bitgen)  # also for the state, which numba must find and the functions do not read
+        functions = (getattr(self._bitgen, name) for name in _USED_BY_NUMBA)
+        self.ctypes = _Interface(address, ctypes.c_void_p(address), *functions, ctypes.c_void_p(address))
+
+    state = property(lambda self: None, lambda self, nothing: None)  # there is none to save or to restore
+
+
+class _Interface(NamedTuple):
+    """``bit_generator.ctypes`` of numpy."""
+
+    state_address: int
+    state: ctypes.c_void_p
+    next_uint64: Callable
+    next_uint32: Callable
+    next_double: Callable
+    bit_generator: ctypes.c_void_p
+
+
+class SystemGenerator(np.random.Generator):
+    """A generator that draws every bit from the operating system (``os.urandom``).
+
+    >>> 0 <= SystemGenerator().random() < 1
+    True
+    """
+
+    def __init__(self):
+        super().__init__(_SystemBits())
+
+    def spawn(self, n_children: int) -> list["SystemGenerator"]:
+        """``n_children`` generators; they need no seed to be independent."""
+        return [SystemGenerator() for _ in range(n_children)]
+
+
+def _numbers() -> Iterator[int]:
+    """Whole numbers of 64 random bits."""
+    while True:
+        yield from np.frombuffer(os.urandom(8 * _BLOCK), np.uint64).tolist()

@@ -1,0 +1,1 @@
+"""Answers about a table of one's own: protect it."""
