@@ -1,4 +1,4 @@
-"""The command line: ``mobpriv run | book | real | show | validate | protect | data``.
+"""The command line: ``mobpriv run | book | real | show | validate | protect | judge | data``.
 
 Exit codes:
 
@@ -24,7 +24,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from mobpriv.base.numbers import counted, shown
+from mobpriv.base.numbers import counted, extent, shown
 
 app = typer.Typer(
     help="Repeat the experiments of five papers on mobility privacy.",
@@ -486,6 +486,56 @@ def protect(
             f"{counted(records['given'], 'record')} of {counted(users['given'], 'user')} given, {shown(records['published'])} of "
             f"{counted(users['published'], 'user')} published: {output}\nguarantee: {protected.manifest['guarantee']}\nmanifest: {manifest}"
         )
+
+
+@app.command()
+def judge(
+    original: Annotated[str, typer.Argument(help="The table before protection: a file, or the name of a data set.")],
+    protected: Annotated[Path, typer.Argument(help="The table after protection, of any mechanism.")],
+    pairs: Annotated[
+        Path | None,
+        typer.Option(help="CSV table of the users' names, with the columns protected and original (default: equal names)."),
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="Write all numbers with intervals to this CSV file.")
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Of the published mechanisms' noise.")] = 1,
+):
+    """Compare a protected table with the published mechanisms on the same original: who is re-identified, and what is lost."""
+    import numpy as np
+
+    from mobpriv import datasets
+    from mobpriv.own_data import judging
+
+    with one_clear_line():
+        before, after = (datasets.load(_resolved(str(table))) for table in (original, protected))
+        known_pairs = judging.read_pairs(pairs) if pairs else None
+        table = judging.matched(before.traces, after.traces, known_pairs)
+        with _stderr.status("attacking the table, and the original under each published mechanism …"):
+            numbers = judging.judge(before.traces, table, np.random.default_rng(seed))
+        _print_numbers(numbers)
+        if output:
+            part = output.with_name(f".{output.name}.part")
+            numbers.to_csv(part, index=False)
+            part.replace(output)
+            typer.echo(f"written: {output}")
+
+
+def _print_numbers(numbers) -> None:
+    """A row per mechanism, a column per quantity."""
+    from mobpriv.own_data.judging import UNITS
+
+    table = Table(caption="Rates are over the users attacked, the others are medians over the published users; 95 % intervals.")
+    for name in ("", *UNITS):
+        table.add_column(name, justify="right" if name else "left")
+    for mechanism, of in numbers.groupby("mechanism", sort=False):
+        by_name = of.set_index("quantity")
+        cells = [
+            f"{shown(number['value'], unit)}\n({extent(number['low'], number['high'], unit)})"
+            for number, unit in ((by_name.loc[name], unit) for name, unit in UNITS.items())
+        ]
+        table.add_row(mechanism, *cells)
+    _stdout.print(table)
 
 
 def _options_for(reading, given: dict[str, str]) -> dict[str, str]:

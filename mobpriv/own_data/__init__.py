@@ -1,1 +1,1 @@
-"""Answers about a table of one's own: protect it."""
+"""Answers about a table of one's own: protect it, judge what somebody else has protected."""
