@@ -133,7 +133,7 @@ def test_states_of_equal_weight_keep_their_order():
         assert PITAttack(far=-1, order=order).stats_prox(a, b).iloc[0, 0] == pytest.approx(1 / 10)
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(st.lists(walks, min_size=2, max_size=4))
 def test_topsoe_equals_its_definition(user_walks):
     traces, grid = traces_of(user_walks), SquareGrid(100)
@@ -161,7 +161,7 @@ def points(table):
 spots = st.lists(st.tuples(st.floats(-3000, 3000), st.floats(-3000, 3000)), min_size=1, max_size=6)
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(spots, spots, spots)
 def test_median_nearest_equals_its_definition(x, y, z):
     a, b = places({"a": x, "b": y}), places({"c": z})
@@ -170,7 +170,7 @@ def test_median_nearest_equals_its_definition(x, y, z):
         assert fast.loc[user, "c"] == pytest.approx(naive.median_nearest(at, points(b)["c"]), abs=1e-6)
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(spots, spots)
 def test_stats_prox_equals_its_definition(x, y):
     weigh = lambda t: t.assign(weight=np.linspace(2, 1, len(t)) / np.linspace(2, 1, len(t)).sum())  # noqa: E731

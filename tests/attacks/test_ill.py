@@ -4,7 +4,7 @@ import naive_ill as naive
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.ensemble import ExtraTreesClassifier
 from trace_making import records, strolls, traces_of, walks
@@ -24,7 +24,6 @@ def table(features, user):
     return {name: value for name, value in zip([*features.names, *features.cells.tolist()], row.tolist(), strict=True) if value}
 
 
-@settings(deadline=None)
 @given(st.lists(walks, min_size=1, max_size=4), st.sampled_from([10, 13, 17]), st.sampled_from(["mean", "program"]))
 def test_features_equal_their_definition(user_walks, level, hour):
     traces = traces_of(user_walks)

@@ -1,7 +1,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mobpriv.attacks import policies as po
@@ -137,7 +137,6 @@ def test_who_has_probability_0_is_never_named():
     assert po.false_positives(po.threshold(p, 0)).tolist() == [0.5, 0]
 
 
-@settings(deadline=None)
 @given(st.integers(0, 2**32), st.integers(1, 6), st.integers(1, 6), st.booleans(), st.integers(0, 3))
 def test_threshold_curve_is_the_definition_at_every_probability(seed, traces, known, ties, erased):
     """Against Equations (3.9) to (3.11) at each α; between two neighbours and beyond the ends no answer is another one."""

@@ -21,7 +21,6 @@ from mobpriv.icp.profiles import keys, known_cells, values
 from mobpriv.mechanisms.icp import Primule
 
 FEW = st.tuples(*[st.integers(0, 1)] * 3, *[st.just(0)] * 18, *[st.integers(0, 1)] * 3)  # 64 profiles: many are equal
-FEW_DRAWS = settings(deadline=None)
 CROWD = st.lists(FEW, min_size=1, max_size=12).map(np.array)
 CELLS = st.none() | st.integers(1, 4) | st.lists(st.integers(0, 23), min_size=1, max_size=6, unique=True)
 
@@ -34,7 +33,6 @@ def table(rows, users=None):
     return pd.DataFrame(rows, [f"u{k}" for k in range(len(rows))] if users is None else users)
 
 
-@FEW_DRAWS
 @given(CROWD, CELLS)
 def test_c_and_the_risk_equal_the_definition(days, h):
     shares = values(keys(days))
@@ -47,7 +45,6 @@ def test_c_and_the_risk_equal_the_definition(days, h):
     assert np.array_equal(group, anonymity_sets(keys(days), h))
 
 
-@FEW_DRAWS
 @given(CROWD, CROWD, CELLS, st.randoms())
 def test_c_of_what_is_known_in_part(days, others, h, random):
     """PB with −1 in any cells, among other published profiles."""
@@ -63,7 +60,6 @@ def test_c_of_what_is_known_in_part(days, others, h, random):
         assert risk(pb, h, published).tolist() == expected
 
 
-@FEW_DRAWS
 @given(CROWD, CROWD, CELLS)
 def test_keys_among_others(days, others, h):
     assert candidates(keys(days), keys(others), h).tolist() == candidates(days, others, h).tolist()
@@ -71,7 +67,6 @@ def test_keys_among_others(days, others, h):
         assert risk(keys(days), h, keys(others)).tolist() == risk(days, h, others).tolist()
 
 
-@FEW_DRAWS
 @given(st.lists(st.tuples(st.sampled_from("PL"), FEW), min_size=1, max_size=12), CELLS)
 def test_only_profiles_of_ones_own_municipality_match(rows, h):
     towns, days = np.array([town for town, _ in rows]), np.array([row for _, row in rows])
@@ -217,7 +212,7 @@ rows_of = st.dictionaries(st.tuples(st.sampled_from("abcde"), st.sampled_from("P
 )
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(rows_of, st.integers(1, 3), CELLS)
 def test_the_k_that_remains_equals_the_definition(rows, max_municipalities, h):
     k = anonymity_across_municipalities(crowd_of(rows), max_municipalities, h)
@@ -274,7 +269,6 @@ ROWS = st.lists(st.lists(TENTHS, min_size=6, max_size=6), min_size=1, max_size=9
 PLACES = st.none() | st.lists(st.integers(0, 5), min_size=1, max_size=4, unique=True)
 
 
-@settings(deadline=None)
 @given(ROWS, st.randoms(), PLACES)
 def test_guesses_equal_the_definition(known, random, h):
     """Also with cells that are not known, and in municipalities for themselves."""

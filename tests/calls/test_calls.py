@@ -123,7 +123,7 @@ def test_repetitions_go_what_differs_anywhere_stays_and_a_record_counts_once():
 CELL = st.sampled_from(["a", "b", "c", "x", None])
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(st.lists(st.tuples(st.sampled_from("uvw"), st.integers(0, 3), CELL, st.integers(-1, 1)), max_size=12))
 def test_nothing_is_dropped_in_silence(records):
     """Every record is kept or counted, and what is kept are, one by one, those that break no rule, each once."""

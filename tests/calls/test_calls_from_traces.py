@@ -122,7 +122,7 @@ def test_parameters_are_checked(traces, antennas, given):
         calls_from_traces(traces, **({"antennas": antennas, "rng": np.random.default_rng(1)} | given))
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(
     st.lists(st.lists(st.integers(0, 30), min_size=1, max_size=8).map(sorted), min_size=1, max_size=3),
     st.lists(st.lists(st.integers(0, 30), max_size=6).map(sorted), min_size=3, max_size=3),

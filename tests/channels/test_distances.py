@@ -5,13 +5,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from naive_channels import differential_pairs
-from naive_channels import optimum as program
 
 from mobpriv.channels import checks
 from mobpriv.channels.distances import elastic, euclidean, hamming, spanner
 
-FEW = settings(deadline=None, max_examples=25)
+FEW = settings(max_examples=25)
 
 
 def lattice(columns: int, rows: int, side: float = 1.0) -> np.ndarray:
@@ -85,22 +83,6 @@ def test_spanner_equals_its_twin(centres, stretch):
     assert (result.metric <= result.dilation * d * (1 + 1e-12)).all()
     assert result.dilation <= stretch * (1 + 1e-9)
     checks.metric(result.metric)
-
-
-@settings(deadline=None, max_examples=10)
-@given(st.integers(0, 2**32 - 1), st.sampled_from([1.2, 1.5, 2.5]))
-def test_a_spanner_brackets_the_optimal_channel(seed, stretch):
-    """(22) on its metric at ε costs at most, at ε / dilation at least, what (22) on d costs; six places at random."""
-    rng = np.random.default_rng(seed)
-    d = euclidean(rng.uniform(0, 3, (6, 2)))
-    prior, epsilon = rng.dirichlet(np.ones(6)), 0.8
-    result = spanner(d, stretch)
-
-    def optimum(metric, epsilon):
-        return program(prior, hamming(6), differential_pairs(metric, epsilon))
-
-    lower, upper = optimum(result.metric, epsilon), optimum(result.metric, epsilon / result.dilation)
-    assert lower - 1e-9 <= optimum(d, epsilon) <= upper + 1e-9
 
 
 def test_spanner_of_a_square():

@@ -14,7 +14,7 @@ from mobpriv.channels.guarantees import effective_epsilon
 from mobpriv.channels.rivals import exponential_mechanism, planar_laplace
 from mobpriv.mechanisms.geo_i import density, radius_quantile
 
-FEW = settings(deadline=None, max_examples=20)
+FEW = settings(max_examples=20)
 X, Y = np.linspace(0, 3000, 5), np.linspace(0, 1200, 4)  # four columns of 750 m, three rows of 400 m
 
 

@@ -30,7 +30,7 @@ def value(statistics: pd.DataFrame, quantity: str, at: float | None = None) -> f
 USER, CELL = st.sampled_from("uvw"), st.sampled_from("abcdefg")
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(st.lists(st.tuples(USER, st.integers(0, 5 * 1440), CELL, st.sampled_from("abc")), min_size=1, max_size=60))
 def test_it_equals_the_twin(records):
     calls = table(records)

@@ -292,14 +292,6 @@ def test_what_scenario_1_says_of_silence_and_of_each_guarantee():
     assert differential["named"] == pytest.approx(sum(PI[s] * channel[s, 0] for s in range(5)), abs=1e-6)
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_no_private_channel_of_any_cost_falls_below_the_floor(seed):
-    rng = np.random.default_rng(seed)
-    prior = rng.dirichlet(np.ones(5))
-    channel = optimal.differential(prior, rng.random((5, 5)), D, EPSILON).channel
-    assert ap(prior, channel) >= joint.floor(Area(prior, D), EPSILON) * (1 - 1e-9)
-
-
 def test_the_floor_is_reached():
     """Two cells and the channel that names either with odds e^(ε d) : 1: on seeing the likelier one the adversary is as sure as can be."""
     prior, d = np.array([0.9, 0.1]), np.array([[0.0, 1.0], [1.0, 0.0]])

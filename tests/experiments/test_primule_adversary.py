@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mobpriv.experiments.primule_adversary import (
@@ -34,7 +34,6 @@ def test_who_is_wrong_is_wrong_by_a_day_in_so_many_cells(wrong):
         days_wrong(counts, 25, rng)
 
 
-@settings(deadline=None)
 @given(GROUPS)
 def test_what_a_group_gives_away_equals_the_definition(rows):
     group, trait = map(np.array, zip(*rows, strict=True))

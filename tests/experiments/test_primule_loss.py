@@ -115,7 +115,7 @@ def distinct_of(seed, n=150, cells=24):
     return distinct(np.rint(crowd(n, seed, cells).to_numpy() * 10).astype(np.int64))
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(st.integers(0, 10**6), st.integers(2, 20), st.booleans())
 def test_repaired_it_is_primule(seed, k, printed):
     distinct_rows = distinct_of(seed)
@@ -130,7 +130,7 @@ def test_repaired_it_is_primule(seed, k, printed):
     assert slow.cardinality.sum() == 150
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(st.integers(0, 10**6), st.integers(2, 6))
 def test_line_17_as_printed_counts_nobody_less(seed, k):
     rng = np.random.default_rng(seed)
@@ -216,7 +216,7 @@ def test_ties_of_the_first_round_by_hand():
     assert [of.tolist() for of in single] == [[False]] * 3
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(st.integers(0, 10**6), st.integers(2, 12), st.sampled_from([1, 2, 24]))
 def test_ties_of_the_first_round(seed, k, cells):
     """As Algorithm 2 by the letter counts them; and pair by pair for the larger and the smaller."""

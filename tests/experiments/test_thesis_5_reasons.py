@@ -32,7 +32,7 @@ def shares(traces, grid):
     return {user: dict(zip(maps.cells[row.indices], row.data, strict=True)) for user, row in rows.items()}
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(st.lists(walks, min_size=1, max_size=4), st.lists(walks, min_size=1, max_size=3), st.integers(1, 4))
 def test_the_nearest_past_equals_its_definition(known, anonymous, k):
     """All pairs one by one; names among which the sub-traces of "u" lie on both sides of those of "u-1"."""

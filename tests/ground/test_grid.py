@@ -10,7 +10,7 @@ from mobpriv.ground.grid import AreaGrid, S2Grid, SquareGrid, s2_keys
 positions = st.lists(st.tuples(st.floats(-84, 84), st.floats(-179.9, 179.9)), min_size=1, max_size=20)
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(positions, st.sampled_from(["ground", "mercator"]), st.sampled_from([50.0, 800.0]), st.floats(0, 0.99))
 def test_a_position_lies_in_its_cell(where, plane, cell, shift):
     lat, lng = np.array(where).T
@@ -90,7 +90,6 @@ class TestAreaGrid:
         assert distance(low[0], low[1], low[0], high[3]) / 15_000 - 1 == pytest.approx(0.00063, abs=1e-5)
         assert distance(high[2], low[1], high[2], high[3]) / 15_000 - 1 == pytest.approx(-0.00063, abs=1e-5)
 
-    @settings(deadline=None)
     @given(areas)
     def test_centres_and_corners_lie_in_their_cells(self, grid):
         every = np.arange(grid.size)
@@ -105,7 +104,6 @@ class TestAreaGrid:
         row, column = grid.rows_and_columns(every)
         assert (row * grid.columns + column == every).all()
 
-    @settings(deadline=None)
     @given(areas, st.floats(0.001, 0.2), st.sampled_from(["south", "west", "north", "east"]))
     def test_beyond_the_edges_is_outside(self, grid, far, side):
         bounds = grid.bounds(np.arange(grid.size))

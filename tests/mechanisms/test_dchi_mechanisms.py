@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from dchi_making import day
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -205,7 +205,6 @@ class TestLaw:
             np.testing.assert_allclose(result, law_of(mechanism, value)[: len(outputs)], atol=1e-12)
 
 
-@settings(deadline=None)
 @given(st.floats(0.05, 8), st.integers(0, 12), st.integers(0, 12), st.sampled_from(noise.ROUNDING_RULES))
 def test_closed_forms_equal_the_definitions(epsilon, y, c, rounding):
     result = np.exp(noise.log_laplace(y, c, epsilon, rounding)), np.exp(noise.log_geometric(y, c, epsilon))

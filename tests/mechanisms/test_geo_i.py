@@ -44,7 +44,7 @@ def test_quantiles_of_the_author(reference):
     np.testing.assert_allclose(radius_quantile(z, recorded["epsilon_per_m"]), r, rtol=1e-7, atol=1e-6)
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(st.integers(0, 2**32), st.floats(0.002, 1), st.floats(-75, 75), st.floats(-180, 180))
 def test_equals_the_slow_twin(seed, epsilon, lat, lng):
     rng = np.random.default_rng(seed)

@@ -54,7 +54,7 @@ class TestAlteration:
         rounding=st.sampled_from(["up", "nearest", "remainder"]),
         rounded_at=st.sampled_from(["end", "rule", "iteration"]),
     )
-    @settings(max_examples=150, deadline=None)
+    @settings(max_examples=150)
     def test_as_algorithm_1_step_by_step(self, known, secret, exclusion, margin, k, target, rounding, rounded_at):
         k = 1 if target == "population" else min(k, len(known) - 1)
         options = {"k": k, "target": target, "rounding": rounding, "rounded_at": rounded_at}
@@ -83,7 +83,6 @@ class TestAlteration:
             assert {c: x for c, x in at.items() if x} == pytest.approx({c: x for c, x in expected.items() if x}, abs=1e-9)
 
     @given(known=walks, secret=walks, k=st.integers(1, 3), rounding=st.sampled_from(["up", "nearest", "remainder"]))
-    @settings(deadline=None)
     def test_the_rule_in_whole_records_holds_for_the_published_trace(self, known, secret, k, rounding):
         """Whoever is confused is published with k others nearer than her own profile, counted in the trace itself."""
         k = min(k, len(known) - 1)
@@ -112,7 +111,6 @@ class TestAlteration:
         )
 
     @given(known=walks, secret=walks)
-    @settings(deadline=None)
     def test_whoever_is_confused_is_nearest_to_somebody_else(self, known, secret):
         """The promise, held against AP-Attack: the nearest profile of the altered map is not the user's own."""
         mechanism = HMC(traces_of(known), erased=None)
@@ -145,7 +143,7 @@ class TestMidpoints:
         n=st.integers(1, 40),
         seed=st.integers(0, 9),
     )
-    @settings(max_examples=200, deadline=None)
+    @settings(max_examples=200)
     def test_as_algorithm_2(self, times, n, seed):
         """All that comes out is a record or midpoint of the algorithm's, as often as it has it at most; and there are n."""
         t = np.sort(np.array(times, np.int64))
@@ -184,7 +182,7 @@ class TestFilling:
         plane=st.sampled_from(PLANES),
         west=st.sampled_from([0.0, -185.01]),  # the second one puts the date line between the cells
     )
-    @settings(max_examples=150, deadline=None)
+    @settings(max_examples=150)
     def test_as_algorithm_3(self, times, others, cell, plane, west):
         t, donor = np.sort(times), np.sort(others)
         places = np.array([centre(i) for i in range(9)])

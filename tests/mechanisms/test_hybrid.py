@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mobpriv.attacks import APAttack
@@ -48,7 +48,6 @@ class ScriptedAttack:
 
 
 @given(data=st.data(), weights=st.lists(st.sampled_from([0.0, 0.5, 1.0, 3.0]), min_size=2, max_size=2))
-@settings(deadline=None)
 def test_the_choice_is_that_of_the_equations(data, weights):
     traces = standing()
     hits = [{(u, m): data.draw(st.booleans()) for u in NAMES for m in range(3)} for _ in range(2)]

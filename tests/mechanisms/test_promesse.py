@@ -65,7 +65,7 @@ def test_crosses_the_date_line():
     np.testing.assert_allclose(distance(lat[:-1], lng[:-1], lat[1:], lng[1:]), 500, atol=1e-4)
 
 
-@settings(deadline=None, max_examples=15)
+@settings(max_examples=15)
 @given(st.integers(0, 2**32), st.floats(100, 3000), st.sampled_from(["ground", "mercator"]), st.floats(-75, 75))
 def test_equals_the_slow_twin(seed, alpha, plane, lat):
     rng = np.random.default_rng(seed)

@@ -124,7 +124,7 @@ def test_set_across_the_date_line():
     pd.testing.assert_frame_equal(*members)
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(
     st.integers(0, 2**32),
     st.lists(st.integers(1, 12), min_size=4, max_size=7),

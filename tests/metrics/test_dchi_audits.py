@@ -102,7 +102,7 @@ def test_the_counterexample_by_hand():
 small = st.integers(2, 4).flatmap(lambda m: st.tuples(st.just(m), st.integers(0, m), st.integers(0, 1000)))
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(small, st.sampled_from(["printed", "further"]), st.sampled_from(["all", "first"]))
 def test_counterexamples_equal_the_definition(case, variant, ties):
     """Every pair of neighbours, every output: the probability of what the neighbour cannot publish."""

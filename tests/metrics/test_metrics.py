@@ -124,7 +124,7 @@ class TestEveryMetric:
 GRIDS = [SquareGrid(800), SquareGrid(800, "mercator"), S2Grid(15), AreaGrid.around(45.0, 5.0)]
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(st.integers(0, 2**32), st.sampled_from(GRIDS), st.none() | st.sampled_from([0.5, 60.0, 600.0]))
 def test_area_coverage_equals_the_slow_twin(seed, grid, window):
     original, protected = some_traces(seed)
@@ -143,7 +143,7 @@ def test_a_path_of_one_place(plane, n):
 
 
 @pytest.mark.parametrize("plane", PLANES)
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 @given(st.integers(0, 2**32), st.booleans(), st.sampled_from([-75.0, 0.0, 60.0]), st.sampled_from([5.0, 179.999, -180.0]))
 def test_distances_to_path_equal_the_slow_twin(plane, seed, interpolate, lat, lng):
     original, protected = some_traces(seed, lat, 5.0 if plane == "mercator" else lng)
@@ -156,7 +156,6 @@ def test_distances_to_path_equal_the_slow_twin(plane, seed, interpolate, lat, ln
     np.testing.assert_allclose(means, expected, rtol=1e-9, atol=1e-6)
 
 
-@settings(deadline=None)
 @given(st.integers(0, 2**32), st.floats(-60, 60), st.floats(1, 3000))
 def test_the_projection_is_the_nearest_position(seed, lat, extent):
     """Below 60° within D³/R² of the least distance D along the segment: the scale's own change along it is left aside."""
@@ -200,7 +199,7 @@ def test_worked_temporal_projection():
 
 
 @pytest.mark.parametrize("plane", PLANES)
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 @given(st.integers(0, 2**32), st.sampled_from([5.0, 179.999, -180.0]))
 def test_spatio_temporal_distortion_equals_the_slow_twin(plane, seed, lng):
     original, protected = some_traces(seed, lng=5.0 if plane == "mercator" else lng)
@@ -221,7 +220,7 @@ def test_a_point_on_the_border_of_the_box_belongs_to_it():
             surrounding_pois(one, one, only, d * (1 - 1e-9))
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(
     st.integers(0, 2**32), st.sampled_from(EMPTY_BOXES), st.sampled_from([50.0, 300.0, 5000.0]), st.sampled_from([5.0, 180.0])
 )
@@ -276,7 +275,7 @@ def test_the_border_of_the_radius_belongs_to_it():
     assert number_of_visits(trace, 0.0, 10.0, np.nextafter(d, 0)).tolist() == [0]
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(st.integers(0, 2**32), st.sampled_from(PLANES), st.sampled_from([50.0, 400.0, 2000.0]))
 def test_visits_equal_the_slow_twin(seed, plane, radius):
     original, protected = some_traces(seed)

@@ -4,7 +4,7 @@ import naive_sociometer as naive
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import cohen_kappa_score
 
@@ -18,7 +18,6 @@ pairs = st.lists(st.tuples(st.sampled_from(ABC), st.sampled_from(ABC), st.sample
 TRUE, PREDICTED = list("aaaabbc"), list("aabcbac")
 
 
-@settings(deadline=None)
 @given(pairs)
 def test_equal_the_definitions(records):
     true, predicted, where = map(list, zip(*records, strict=True))

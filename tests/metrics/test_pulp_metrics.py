@@ -75,7 +75,7 @@ def test_a_match_ends_at_its_distance_also_across_the_date_line():
 @pytest.mark.parametrize("plane", ["ground", "mercator"])
 @pytest.mark.parametrize("matched", MATCHED)
 @pytest.mark.parametrize("merged", [True, False])
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(
     counts=st.lists(st.integers(1, 250), min_size=1, max_size=4),
     seed=st.integers(0, 2**32 - 1),

@@ -79,7 +79,7 @@ def test_a_threshold_outside_the_saturation_levels(law):
     assert 0 < math.exp(math.tan((0.61 - half.d) / half.a) / half.b + half.c) < math.inf
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(candidates, thresholds)
 def test_threshold_laws_beside_a_search(one, least):
     tried = OnLattice(one)
@@ -98,7 +98,7 @@ def test_threshold_laws_beside_a_search(one, least):
             assert getattr(result, other) >= getattr(tried, other)[kept].max() - 1e-9
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(candidates, thresholds, thresholds)
 def test_both_thresholds_beside_a_search(one, least_privacy, least_utility):
     result, tried = both_thresholds([one], least_privacy, least_utility), OnLattice(one)
@@ -116,7 +116,7 @@ def test_both_thresholds_beside_a_search(one, least_privacy, least_utility):
         assert middle == pytest.approx(math.sqrt(ends.prod()), rel=1e-3)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(candidates, st.floats(0.05, 20))
 def test_the_ratio_beside_a_search(one, w):
     result, tried = pu_ratio([one], w), OnLattice(one)
@@ -243,7 +243,7 @@ def test_what_is_refused(call, line):
         call()
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(candidates, candidates, thresholds)
 def test_of_two_mechanisms_none_that_is_not_taken_would_have_been_better(one, two, least):
     alone = [utility_threshold([c], least) for c in (one, two)]

@@ -6,7 +6,7 @@ import naive_pulp as naive
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mobpriv.mechanisms import GeoI
@@ -75,7 +75,6 @@ def test_the_papers_method_ends_where_a_general_minimiser_does(model, seed):
     assert result.variance * 17 == pytest.approx(naive.minimised(VALUES, response, 0.01, model.a > 0), rel=1e-3)
 
 
-@settings(deadline=None)
 @given(responses)
 def test_models_stay_within_their_bounds(response):
     """b > 0, and the saturation levels lie at most 0.5 beyond where levels do."""

@@ -38,7 +38,7 @@ degrees = st.floats(-5, 5).filter(lambda x: x == 0 or abs(x) > 1e-9)
 positions = st.lists(st.tuples(*[st.integers(-10, 10).map(lambda i: i / 2) | degrees] * 2), min_size=1, max_size=40)
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(st.lists(triangles, min_size=1, max_size=4), st.booleans(), positions)
 def test_cells_equal_their_definition(shapes, pierced, where):
     shapes = [s for s in shapes if s.geom_type in ("Polygon", "MultiPolygon")]

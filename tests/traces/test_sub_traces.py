@@ -6,7 +6,7 @@ import naive_ill as naive
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from trace_making import records, traces_of, walks
 
@@ -19,7 +19,6 @@ def at(*seconds):
     return traces_of([[(s, 0, 0) for s in seconds]])
 
 
-@settings(deadline=None)
 @given(st.lists(walks, min_size=1, max_size=12), st.sampled_from([30, 60, 899, 900, 1800.001, 86_400]))
 def test_slices_equal_their_definition(user_walks, seconds):
     traces = traces_of(user_walks)
@@ -62,7 +61,6 @@ def test_nothing_gives_nothing():
     assert [len(of) for of in (*slices(at(0).iloc[:0], 1800), known, *secret)] == [0] * 5
 
 
-@settings(deadline=None)
 @given(
     st.lists(st.integers(1, 60), min_size=1, max_size=4),
     st.sampled_from(["4/5", "1/2", "7/10", "1/3", "999/1000"]),

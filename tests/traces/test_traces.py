@@ -137,7 +137,6 @@ def test_the_share_is_of_the_smaller_name():
 FEW = st.tuples(st.sampled_from("abcd"), st.integers(0, 8), *[st.sampled_from([0.0, -0.0, 1.5])] * 2)
 
 
-@settings(deadline=None)
 @given(st.lists(FEW, max_size=40), st.sampled_from([0.05, 0.3, 0.5, 1.0]))
 def test_same_person_equals_its_definition(rows, share):
     traces = tr.as_traces(table([(u, 1_450_000_000 + t, lat, lng) for u, t, lat, lng in rows]))
@@ -164,7 +163,7 @@ MAY = st.just(pd.Timestamp("2008-05-17", tz="UTC"))
 SOUND = st.tuples(st.sampled_from(["a", "b"]), MAY, st.just(1.0), st.sampled_from([2.0, 3.0]))
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(st.lists(FAULTY | SOUND, max_size=25), st.sampled_from(["UTC", "Asia/Tokyo"]))
 def test_what_is_left_out_equals_its_definition(rows, zone):
     given = pd.DataFrame(rows, columns=["user", "t", "lat", "lng"]).astype({"lat": float, "lng": float})

@@ -3,7 +3,7 @@
 import naive_dchi as naive
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -12,7 +12,6 @@ from mobpriv.visits.affinity import Neighbourhood, affinity, neighbourhood, prof
 tables = st.tuples(st.integers(1, 6), st.integers(1, 7)).flatmap(lambda shape: arrays(bool, shape))
 
 
-@settings(deadline=None)
 @given(tables, st.data())
 def test_they_equal_the_definitions(b, data):
     aff = affinity(b)
@@ -26,20 +25,6 @@ def test_they_equal_the_definitions(b, data):
             result = neighbourhood(b, aff, n, variant, ties)
             for row, mask in zip(b, result, strict=True):
                 assert set(np.flatnonzero(mask)) == naive.neighbourhood(row, aff, n, variant, ties)
-
-
-def test_by_hand():
-    """Four users at four POIs: who visits A and B is nearest to C, then D; the third POI as printed is none of the visited two."""
-    b = np.array([[1, 1, 0, 0], [1, 0, 1, 0], [0, 1, 1, 0], [1, 0, 0, 1]], bool)
-    aff = affinity(b)
-    assert (4 * aff).tolist() == [[3, 1, 1, 1], [1, 2, 1, 0], [1, 1, 2, 0], [1, 0, 0, 1]]
-    assert (4 * profile_affinity(b[:1], aff)).tolist() == [[4, 3, 2, 1]]
-    mask = lambda *args: neighbourhood(b[:1], aff, *args)[0].astype(int).tolist()  # noqa: E731
-    assert [mask(n) for n in range(5)] == [[1, 1, 0, 0]] * 3 + [[1, 1, 1, 0], [1, 1, 1, 1]]
-    assert [mask(n, "further") for n in range(3)] == [[1, 1, 0, 0], [1, 1, 1, 0], [1, 1, 1, 1]]
-    # the last user's POIs B and C tie
-    assert neighbourhood(b[3:], aff, 1, "further").tolist() == [[True, True, True, True]]
-    assert neighbourhood(b[3:], aff, 1, "further", "first").tolist() == [[True, True, False, True]]
 
 
 def test_many_samples_at_once_and_a_number_a_user():

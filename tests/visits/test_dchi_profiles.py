@@ -5,7 +5,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from dchi_making import day as made_day
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mobpriv.visits.profiles import as_booleans, as_counts, booleans, count_profiles, day, eligible, pois_of, sample
@@ -26,7 +26,6 @@ events = st.lists(
 )
 
 
-@settings(deadline=None)
 @given(events)
 def test_counts_equal_the_definition(records):
     calls, period = calls_of(records), (START, START + pd.Timedelta(hours=1))
