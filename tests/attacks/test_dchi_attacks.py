@@ -4,6 +4,7 @@ import naive_dchi as naive
 import numpy as np
 import pandas as pd
 import pytest
+from conftest import refusals
 from dchi_making import day
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -335,42 +336,37 @@ NO_PROFILES = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("function", "given", "words"),
-    [
-        (guesses, SIDES | {"deltas": [-1]}, "deltas must be finite and not negative .got -1"),
-        (guesses, SIDES | {"deltas": ["x"]}, "deltas must be numbers"),
-        (guesses, {"published": ONES, "known": np.zeros((3, 2)), "deltas": [1]}, "profiles must have the shapes"),
-        (guesses, EMPTY | {"deltas": [1]}, "J, the POIs that leaked, must not be empty"),
-        (guesses, SIDES | {"deltas": [1], "owner": [0, 1, 7]}, "owner must name a row of the 3 known"),
-        (guesses, SIDES | {"deltas": [1], "owner": [0, 1]}, "owner must name a row of the 3 known"),
-        *(
-            (rate, {"sets": guesses(ONES, ONES, [1]), "max_candidates": most}, "M must be a whole number, at least 1")
-            for most in (0, 1.5, np.nan, "x")
-            for rate in (successes, reidentification_rate)
-        ),
-        (most_visited, SIDES | GUESSES | {"delta": -0.5}, "delta must be finite and not negative .got -0.5"),
-        (most_visited, EMPTY | GUESSES, "J, the POIs that leaked, must not be empty"),
-        (most_visited, SIDES | GUESSES | {"guess": np.ones((2, 4), bool)}, "every leaked profile needs its guess"),
-        (most_visited, SIDES | GUESSES | {"empty": "some"}, "empty must be"),
-        *(
-            (guess, {"published": wrong, "known": ONES}, words)
-            for guess in (guess_bernoulli, guess_laplacian, max_likelihood_epsilon)
-            for wrong, words in NO_PROFILES
-        ),
-        (guess_bernoulli, SIDES | {"form": "corrected"}, 'form must be "unbiased" or "printed"'),
-        (guess_laplacian, SIDES | {"form": "corrected"}, "form must be"),
-        (max_likelihood_epsilon, SIDES | {"rounding": "up"}, "rounding must be"),
-        (max_likelihood_epsilon, SIDES | {"pooled": 3}, "pooled must be"),
-        (inconsistencies, TABLES | {"taus": [-0.1]}, "tau must"),
-        (inconsistencies, TABLES | {"numbers_of_pois": [0]}, "N must"),
-        (inconsistencies, TABLES | {"affinity": np.eye(5)}, "4 × 4 POIs"),
-        *((confident_delta, {"p": p, "size": 12}, "p must") for p in (1.2, -0.1, np.nan)),
-        (confident_delta, {"p": 0.1, "size": -1}, "size must"),
-        (confident_delta, {"p": 0.1, "size": 12.5}, r"size must be a whole number of POIs .got 12.5"),
-        (confident_delta, {"p": 0.1, "size": 12, "confidence": 1.5}, "confidence must"),
-    ],
+test_what_is_refused = refusals(
+    (guesses, SIDES | {"deltas": [-1]}, "deltas must be finite and not negative .got -1"),
+    (guesses, SIDES | {"deltas": ["x"]}, "deltas must be numbers"),
+    (guesses, {"published": ONES, "known": np.zeros((3, 2)), "deltas": [1]}, "profiles must have the shapes"),
+    (guesses, EMPTY | {"deltas": [1]}, "J, the POIs that leaked, must not be empty"),
+    (guesses, SIDES | {"deltas": [1], "owner": [0, 1, 7]}, "owner must name a row of the 3 known"),
+    (guesses, SIDES | {"deltas": [1], "owner": [0, 1]}, "owner must name a row of the 3 known"),
+    *(
+        (rate, {"sets": guesses(ONES, ONES, [1]), "max_candidates": most}, "M must be a whole number, at least 1")
+        for most in (0, 1.5, np.nan, "x")
+        for rate in (successes, reidentification_rate)
+    ),
+    (most_visited, SIDES | GUESSES | {"delta": -0.5}, "delta must be finite and not negative .got -0.5"),
+    (most_visited, EMPTY | GUESSES, "J, the POIs that leaked, must not be empty"),
+    (most_visited, SIDES | GUESSES | {"guess": np.ones((2, 4), bool)}, "every leaked profile needs its guess"),
+    (most_visited, SIDES | GUESSES | {"empty": "some"}, "empty must be"),
+    *(
+        (guess, {"published": wrong, "known": ONES}, words)
+        for guess in (guess_bernoulli, guess_laplacian, max_likelihood_epsilon)
+        for wrong, words in NO_PROFILES
+    ),
+    (guess_bernoulli, SIDES | {"form": "corrected"}, 'form must be "unbiased" or "printed"'),
+    (guess_laplacian, SIDES | {"form": "corrected"}, "form must be"),
+    (max_likelihood_epsilon, SIDES | {"rounding": "up"}, "rounding must be"),
+    (max_likelihood_epsilon, SIDES | {"pooled": 3}, "pooled must be"),
+    (inconsistencies, TABLES | {"taus": [-0.1]}, "tau must"),
+    (inconsistencies, TABLES | {"numbers_of_pois": [0]}, "N must"),
+    (inconsistencies, TABLES | {"affinity": np.eye(5)}, "4 × 4 POIs"),
+    *((confident_delta, {"p": p, "size": 12}, "p must") for p in (1.2, -0.1, np.nan)),
+    (confident_delta, {"p": 0.1, "size": -1}, "size must"),
+    (confident_delta, {"p": 0.1, "size": 12.5}, r"size must be a whole number of POIs .got 12.5"),
+    (confident_delta, {"p": 0.1, "size": 12, "confidence": 1.5}, "confidence must"),
+    call=lambda function, given: function(**given),
 )
-def test_what_is_refused(function, given, words):
-    with pytest.raises(ValueError, match=words):
-        function(**given)

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from conftest import refusals
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -95,17 +96,12 @@ def test_a_period_is_its_first_moment_up_to_its_end():
             problems(table, CELLS, wrong)
 
 
-@pytest.mark.parametrize(
-    ("table", "words"),
-    [
-        (calls(t=pd.Series([NOON, NOON]).dt.tz_localize(None)), r"times carry no time zone .* say which"),
-        (calls(t=[1, 2]), "column t must hold times with a zone"),
-        (calls(lat=45.0, lng=1.0).drop(columns="cell"), r"missing: cell .*with lat and lng they look like traces"),
-    ],
+test_times_without_a_zone_and_tables_of_another_kind_are_refused = refusals(
+    (calls(t=pd.Series([NOON, NOON]).dt.tz_localize(None)), r"times carry no time zone .* say which"),
+    (calls(t=[1, 2]), "column t must hold times with a zone"),
+    (calls(lat=45.0, lng=1.0).drop(columns="cell"), r"missing: cell .*with lat and lng they look like traces"),
+    call=as_calls,
 )
-def test_times_without_a_zone_and_tables_of_another_kind_are_refused(table, words):
-    with pytest.raises(ValueError, match=words):
-        as_calls(table)
 
 
 def test_repetitions_go_what_differs_anywhere_stays_and_a_record_counts_once():

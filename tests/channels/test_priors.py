@@ -6,6 +6,7 @@ import naive_priors as naive
 import numpy as np
 import pandas as pd
 import pytest
+from conftest import refusals
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -176,45 +177,34 @@ class TestBetterInformed:
 EVEN, ANN, POLE = np.full(8, 0.125), traces_of({"ann": [0], "bob": [-1, -1]}), {"user": "u", "lat": 90.0, "lng": 0.0}
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: priors(ANN, GRID, ["ann", "bob", "eve"]), "no prior without a record inside the area: bob, eve"),
-        (lambda: priors(ANN, GRID, ["ann"], "days"), r'count must be "records" or "visits" \(got \'days\'\)'),
-        (lambda: most_active(ACTIVE, GRID, 5), "5 users are requested, the area has records of 4: request fewer"),
-        (lambda: most_active(ACTIVE, GRID, 1, start="x"), "records of 0 whose name begins with 'x'"),
-        (lambda: most_active(ACTIVE, GRID, 0), r"at least 1 \(got 0\)"),
-        (lambda: densest_area(as_traces(pd.DataFrame(POLE | {"t": [DAY]}))), "they all lie at a pole"),
-        (lambda: densest_area(ANN.head(0)), "no records to choose an area from"),
-        (lambda: densest_area(ANN, columns=0), "columns must be a whole number"),
-        (lambda: smoothed(EVEN, GRID, width=0.0), "width must be positive, in m"),
-        (lambda: smoothed(EVEN, GRID, weight=1.5), r"weight must lie in \[0, 1\] \(got 1.5\)"),
-        (lambda: smoothed(EVEN, GRID, weight=float("nan")), "weight must lie in"),
-        (lambda: smoothed(np.full(9, 1 / 9), GRID), "the prior has 9 cells, the area 8"),
-        (lambda: better_informed([0.5, 0.5], 0.5, 3), r"places must .* of cells, 2, and be whole \(got 3\)"),
-        (lambda: better_informed([0.5, 0.5], -0.1), "weight must lie in"),
-    ],
+test_bad_input_is_refused = refusals(
+    (lambda: priors(ANN, GRID, ["ann", "bob", "eve"]), "no prior without a record inside the area: bob, eve"),
+    (lambda: priors(ANN, GRID, ["ann"], "days"), r'count must be "records" or "visits" \(got \'days\'\)'),
+    (lambda: most_active(ACTIVE, GRID, 5), "5 users are requested, the area has records of 4: request fewer"),
+    (lambda: most_active(ACTIVE, GRID, 1, start="x"), "records of 0 whose name begins with 'x'"),
+    (lambda: most_active(ACTIVE, GRID, 0), r"at least 1 \(got 0\)"),
+    (lambda: densest_area(as_traces(pd.DataFrame(POLE | {"t": [DAY]}))), "they all lie at a pole"),
+    (lambda: densest_area(ANN.head(0)), "no records to choose an area from"),
+    (lambda: densest_area(ANN, columns=0), "columns must be a whole number"),
+    (lambda: smoothed(EVEN, GRID, width=0.0), "width must be positive, in m"),
+    (lambda: smoothed(EVEN, GRID, weight=1.5), r"weight must lie in \[0, 1\] \(got 1.5\)"),
+    (lambda: smoothed(EVEN, GRID, weight=float("nan")), "weight must lie in"),
+    (lambda: smoothed(np.full(9, 1 / 9), GRID), "the prior has 9 cells, the area 8"),
+    (lambda: better_informed([0.5, 0.5], 0.5, 3), r"places must .* of cells, 2, and be whole \(got 3\)"),
+    (lambda: better_informed([0.5, 0.5], -0.1), "weight must lie in"),
 )
-def test_bad_input_is_refused(call, message):
-    with pytest.raises(ValueError, match=message):
-        call()
 
 
-@pytest.mark.parametrize(
-    ("prior", "message"),
-    [
-        ([0.5, 0.4], r"must sum to 1 within 1e-09 \(got 0.9\)"),
-        ([[0.5, 0.5], [0.5, 0.4]], r"row 1 of the priors must sum to 1 within 1e-09 \(got 0.9\)"),
-        ([1.5, -0.5], r"must be not negative \(got -0.5 of secret 1\)"),
-        ([np.nan, 1], r"must be finite \(got nan of secret 0\)"),
-        ([[0.5, 0.5], [np.nan, 1]], r"must be finite \(got nan in row 1, of secret 0\)"),
-        ([], r"none empty \(got shape \(0,\)\)"),
-        (1.0, r"a prior is one probability a secret"),
-    ],
+test_what_is_no_prior = refusals(
+    ([0.5, 0.4], r"must sum to 1 within 1e-09 \(got 0.9\)"),
+    ([[0.5, 0.5], [0.5, 0.4]], r"row 1 of the priors must sum to 1 within 1e-09 \(got 0.9\)"),
+    ([1.5, -0.5], r"must be not negative \(got -0.5 of secret 1\)"),
+    ([np.nan, 1], r"must be finite \(got nan of secret 0\)"),
+    ([[0.5, 0.5], [np.nan, 1]], r"must be finite \(got nan in row 1, of secret 0\)"),
+    ([], r"none empty \(got shape \(0,\)\)"),
+    (1.0, r"a prior is one probability a secret"),
+    call=entropy,
 )
-def test_what_is_no_prior(prior, message):
-    with pytest.raises(ValueError, match=message):
-        entropy(prior)
 
 
 def test_the_reading_of_a_prior_changes_nothing():

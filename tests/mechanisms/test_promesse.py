@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from conftest import refusals
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from naive_mechanisms import speed_smoothing
@@ -100,19 +101,14 @@ def test_edge_traces_of_the_author(reference, alpha):
     np.testing.assert_array_equal(milliseconds(smooth), milliseconds(expected))
 
 
-@pytest.mark.parametrize(
-    ("given", "line"),
-    [
-        ({"alpha": 0}, r"alpha must be positive, in m, at least 0.001 \(got 0\)"),
-        ({"alpha": float("inf")}, r"alpha must be positive, in m, at least 0.001 \(got inf\)"),
-        ({"alpha": 1e-9}, r"alpha must be positive, in m, at least 0.001 \(got 1e-09\)"),
-        ({"max_gap": -1}, r"max_gap must not be negative, in s.*\(got -1\)"),
-        ({"max_jump": 0}, r"max_jump must be positive, in m; None fills every jump \(got 0\)"),
-    ],
+test_what_is_refused = refusals(
+    ({"alpha": 0}, r"alpha must be positive, in m, at least 0.001 \(got 0\)"),
+    ({"alpha": float("inf")}, r"alpha must be positive, in m, at least 0.001 \(got inf\)"),
+    ({"alpha": 1e-9}, r"alpha must be positive, in m, at least 0.001 \(got 1e-09\)"),
+    ({"max_gap": -1}, r"max_gap must not be negative, in s.*\(got -1\)"),
+    ({"max_jump": 0}, r"max_jump must be positive, in m; None fills every jump \(got 0\)"),
+    call=lambda given: Promesse(**given),
 )
-def test_what_is_refused(given, line):
-    with pytest.raises(ValueError, match=line):
-        Promesse(**given)
 
 
 def test_max_jump_cuts_the_trace():

@@ -7,6 +7,7 @@ import numba
 import numpy as np
 import pandas as pd
 import pytest
+from conftest import refusals
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -243,29 +244,24 @@ def near(points=POINTS, *arguments, **options):
     return lambda traces: surrounding_pois(traces, traces, points, *arguments, **options)
 
 
-@pytest.mark.parametrize(
-    ("metric", "line"),
-    [
-        (near(POINTS[["lat"]]), r"points need the columns lat and lng; missing: lng \(got \['lat'\]\)"),
-        (near(POINTS.head(0)), r"at least one point of interest \(got none\)"),
-        (near(pd.DataFrame({"lat": [45, np.nan], "lng": 5.0})), r"1 do not, first in row 1: lat nan, lng 5.0"),
-        (near(pd.DataFrame({"lat": [1.0], "lng": 5.0})), r"no point of interest lies within 200 m of any .* 1.000 … 1.000"),
-        (near(empty=0), r'empty must be "unlike", "alike" or "left out" \(got 0\)'),
-        (near(POINTS, -1), r"distance must be positive, in m \(got -1\)"),
-        (lambda t: area_coverage(t, t, 800), r"grid must have a method cells\(lat, lng\), as SquareGrid has \(got 800\)"),
-        (lambda t: area_coverage(t, t, window=0), r"window must be positive, in s.*\(got 0\)"),
-        (lambda t: number_of_visits(t, 91.0, 5.0), "lat is the place's"),
-        (lambda t: number_of_visits(t, 45.0, 181.0), "lng is the place's"),
-        (lambda t: number_of_visits(t, 45.0, 5.0, 0), "radius must"),
-        (lambda t: spatial_distortion(t, t, "globe"), r'plane must be "ground" or "mercator" \(got \'globe\'\)'),
-        (lambda t: spatio_temporal_distortion(t, t, "globe"), "plane must"),
-        (lambda t: distances_to_path(t, t, "globe"), "plane must"),
-        (lambda t: temporal_projection(t, t, "globe"), "plane must"),
-    ],
+test_what_is_refused = refusals(
+    (near(POINTS[["lat"]]), r"points need the columns lat and lng; missing: lng \(got \['lat'\]\)"),
+    (near(POINTS.head(0)), r"at least one point of interest \(got none\)"),
+    (near(pd.DataFrame({"lat": [45, np.nan], "lng": 5.0})), r"1 do not, first in row 1: lat nan, lng 5.0"),
+    (near(pd.DataFrame({"lat": [1.0], "lng": 5.0})), r"no point of interest lies within 200 m of any .* 1.000 … 1.000"),
+    (near(empty=0), r'empty must be "unlike", "alike" or "left out" \(got 0\)'),
+    (near(POINTS, -1), r"distance must be positive, in m \(got -1\)"),
+    (lambda t: area_coverage(t, t, 800), r"grid must have a method cells\(lat, lng\), as SquareGrid has \(got 800\)"),
+    (lambda t: area_coverage(t, t, window=0), r"window must be positive, in s.*\(got 0\)"),
+    (lambda t: number_of_visits(t, 91.0, 5.0), "lat is the place's"),
+    (lambda t: number_of_visits(t, 45.0, 181.0), "lng is the place's"),
+    (lambda t: number_of_visits(t, 45.0, 5.0, 0), "radius must"),
+    (lambda t: spatial_distortion(t, t, "globe"), r'plane must be "ground" or "mercator" \(got \'globe\'\)'),
+    (lambda t: spatio_temporal_distortion(t, t, "globe"), "plane must"),
+    (lambda t: distances_to_path(t, t, "globe"), "plane must"),
+    (lambda t: temporal_projection(t, t, "globe"), "plane must"),
+    call=lambda metric: metric(walks([5])),
 )
-def test_what_is_refused(metric, line):
-    with pytest.raises(ValueError, match=line):
-        metric(walks([5]))
 
 
 def test_the_border_of_the_radius_belongs_to_it():
