@@ -3,7 +3,7 @@
 import naive_inference as naive
 import numpy as np
 import pytest
-from conftest import refusals
+from conftest import refusals, refuses
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -173,14 +173,12 @@ def test_metrics_are_told_from_others(n, seed):
     if naive.is_metric(d):
         assert checks.metric(d) is d
     else:
-        with pytest.raises(ValueError, match="triangle inequality"):
-            checks.metric(d)
+        refuses("triangle inequality", checks.metric, d)
 
 
 def test_the_triple_is_named():
     d = np.array([[0.0, 1.0, 5.0], [1.0, 0.0, 2.0], [5.0, 2.0, 0.0]])
-    with pytest.raises(ValueError, match=r"at \(2, 1, 0\): d\[2, 0\] = 5 is longer than d\[2, 1\] \+ d\[1, 0\] = 2 \+ 1"):
-        checks.metric(d)
+    refuses(r"at \(2, 1, 0\): d\[2, 0\] = 5 is longer than d\[2, 1\] \+ d\[1, 0\] = 2 \+ 1", checks.metric, d)
     for (i, j), value, message in [
         ((0, 0), 1.0, "to itself must be 0"),
         ((0, 1), 0.0, "between two secrets must be positive"),
@@ -189,7 +187,5 @@ def test_the_triple_is_named():
     ]:
         wrong = hamming(3)
         wrong[i, j] = value
-        with pytest.raises(ValueError, match=message):
-            checks.metric(wrong)
-    with pytest.raises(ValueError, match="must be square"):
-        checks.metric(np.ones((2, 3)))
+        refuses(message, checks.metric, wrong)
+    refuses("must be square", checks.metric, np.ones((2, 3)))

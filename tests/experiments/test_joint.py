@@ -5,6 +5,7 @@ import itertools
 import naive_channels as naive
 import numpy as np
 import pytest
+from conftest import refuses
 from pulp_making import StepStore
 from scipy.optimize import linprog
 
@@ -66,10 +67,8 @@ def test_both_halves_of_the_area():
 def test_halves_take_no_more_users_than_there_are():
     cabs = joint.prepare_halves(columns=2, rows=2, users=100_000, begins="c")
     assert set(cabs.users) == set(cabs.known["user"])
-    with pytest.raises(ValueError, match="records of 0 whose name begins with 'x'"):
-        joint.prepare_halves(columns=2, rows=2, begins="x")
-    with pytest.raises(ValueError, match=r"columns must be a whole number, at least 1 \(got 0\)"):
-        joint.prepare_halves("no such data set", columns=0)
+    refuses("records of 0 whose name begins with 'x'", joint.prepare_halves, columns=2, rows=2, begins="x")
+    refuses(r"columns must be a whole number, at least 1 \(got 0\)", joint.prepare_halves, "no such data set", columns=0)
 
 
 def test_kilometres_for_the_reader():
@@ -319,10 +318,8 @@ def test_the_mixed_attack_holds_the_user_and_errs_as_little_as_any(share):
 
 
 def test_games_refuse():
-    with pytest.raises(ValueError, match=r"d_m = 0 costs nothing"):
-        games.equilibrium(PI, COST, D, 0.0)
-    with pytest.raises(ValueError, match=r"\(21\) has no optimum"):
-        games.equilibrium(PI, COST, D, 1.01 * D_MAX)
+    refuses(r"d_m = 0 costs nothing", games.equilibrium, PI, COST, D, 0.0)
+    refuses(r"\(21\) has no optimum", games.equilibrium, PI, COST, D, 1.01 * D_MAX)
     assert games.cheapest_reply(PI, COST, D, np.eye(5), 9 * D_MAX) == np.inf
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from conftest import refuses
 
 from mobpriv.channels import checks, inference, nearby, optimal
 from mobpriv.channels.area import Area
@@ -40,8 +41,7 @@ SETTING = [
 
 @pytest.mark.parametrize(("given", "message"), SETTING)
 def test_a_setting_is_refused_before_the_data_is_read(given, message):
-    with pytest.raises(ValueError, match=message):
-        joint.prepare("no such data set", **given)
+    refuses(message, joint.prepare, "no such data set", **given)
 
 
 def test_of_a_part_of_the_users_those_there_are_taken(tmp_path):
@@ -52,8 +52,7 @@ def test_of_a_part_of_the_users_those_there_are_taken(tmp_path):
     assert len(joint.prepare(str(file), users=3, max_users=20).users) == 1
     wide = {"height_km": 300.0, "columns": 4, "rows": 4}
     assert joint.prepare(str(file), users=3, max_users=20, **wide).users == ["a", "b"]
-    with pytest.raises(ValueError, match=r"users must be at most 2, the number of users of the data set \(got 3\)"):
-        joint.prepare(str(file), users=3)
+    refuses(r"users must be at most 2, the number of users of the data set \(got 3\)", joint.prepare, str(file), users=3)
 
 
 DATA = [
@@ -68,8 +67,7 @@ DATA = [
 
 @pytest.mark.parametrize(("given", "message"), DATA)
 def test_a_setting_that_the_data_cannot_give_is_refused(given, message):
-    with pytest.raises(ValueError, match=message):
-        joint.prepare(**given)
+    refuses(message, joint.prepare, **given)
 
 
 def test_more_days_than_a_century_are_refused_before_the_data_is_read():
@@ -81,8 +79,7 @@ def test_a_user_of_one_cell_is_refused_where_costs_are_set_in_proportion(tmp_pat
     table = pd.DataFrame({"user": ["a", "a", "b", "b"], "lat": [45.0, 45.0, 45.0, 45.02], "lng": 7.0})
     table.assign(t="2020-03-01T00:00:00Z").to_csv(tmp_path / "four.csv", index=False)
     setting = joint.prepare(str(tmp_path / "four.csv"), columns=8, rows=6, users=2, begins="")
-    with pytest.raises(ValueError, match=r"^all records of user [12] of the 2 most active lie in one of the 8 × 6 cells"):
-        joint.check_costs(setting)
+    refuses(r"^all records of user [12] of the 2 most active lie in one of the 8 × 6 cells", joint.check_costs, setting)
     joint.check_costs(joint.prepare(columns=8, rows=6))
 
 
@@ -111,8 +108,7 @@ def scenarios(prior=PRIOR, distances=LINE, epsilons=(0.5e-3,), shares=(0.5,), st
 )
 def test_every_scenario_refuses(given, message):
     for scenario in scenarios(**given):
-        with pytest.raises(ValueError, match=message):
-            scenario()
+        refuses(message, scenario)
 
 
 def informed(*options):
@@ -155,9 +151,7 @@ MISTAKES = {
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_a_mistake_is_one_line(mistake):
     call, message = MISTAKES[mistake]
-    with pytest.raises(ValueError, match=message) as refused:
-        call()
-    assert "\n" not in str(refused.value)
+    refuses(message, call)
 
 
 @pytest.mark.parametrize(
@@ -174,19 +168,16 @@ def test_an_optimum_that_would_not_end_is_refused_before_its_matrices_are_looked
     """Eleven cells where ten are allowed: the distances break the triangle inequality, which is what would be seen next."""
     bent = np.full((11, 11), 1.0) + 9 * np.eye(11, k=1) + 9 * np.eye(11, k=-1) - np.eye(11)
     monkeypatch.setattr(checks, "MEMORY", 8 * checks.MATRICES * 10**2 + 8 * 10**3)
-    with pytest.raises(ValueError, match="for 11 cells, at least 10 of them visited, takes about"):
-        call(np.append(np.full(10, 0.1), 0.0), bent)
+    refuses("for 11 cells, at least 10 of them visited, takes about", call, np.append(np.full(10, 0.1), 0.0), bent)
     monkeypatch.setattr(checks, "MEMORY", 8 * checks.MATRICES * 11**2 + 8 * 10**3)
     monkeypatch.setattr(checks, "HOURS", 0.0)
-    with pytest.raises(ValueError, match="for 11 cells"):
-        call(np.append(np.full(10, 0.1), 0.0), bent)
+    refuses("for 11 cells", call, np.append(np.full(10, 0.1), 0.0), bent)
 
 
 def test_what_is_allowed():
     """The paper's 300 cells, all of them visited, and 2,700 cells of which 300 are; d_m up to what there is."""
     checks.affordable(300, 300)
     checks.affordable(2700, 300)
-    with pytest.raises(ValueError, match=r"2,700 cells, at least 2,000 of them visited, takes about 64\.7 GB and 5\.8 hours"):
-        checks.affordable(2700, 2000)
+    refuses(r"2,700 cells, at least 2,000 of them visited, takes about 64\.7 GB and 5\.8 hours", checks.affordable, 2700, 2000)
     table = joint.scenario_3(Area(PRIOR, LINE), [1e-3], inference.prior_error(PRIOR, LINE))
     assert len(table) == 3

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import refusals
+from conftest import refusals, refuses
 
 from mobpriv.calls.table import as_cells
 from mobpriv.experiments.days import with_municipalities
@@ -101,8 +101,7 @@ def test_municipalities_too_small_for_k_are_left_out_and_counted(short):
     assert "2 profiles of 2 users in 1 municipality" in few.selection
     assert few.left_out.values.tolist() == [["municipalities of fewer than 2 profiles", 2, 1]]
     assert not len(every.left_out)
-    with pytest.raises(ValueError, match="k = 3 needs a municipality of 3 profiles or more"):
-        prepare(str(short[0]), zone="Europe/Lisbon", k=3)
+    refuses("k = 3 needs a municipality of 3 profiles or more", prepare, str(short[0]), zone="Europe/Lisbon", k=3)
 
 
 def test_calls_outside_the_window_are_not_among_those_of_small_municipalities(short):
@@ -113,8 +112,6 @@ def test_calls_outside_the_window_are_not_among_those_of_small_municipalities(sh
 def test_cells_without_a_municipality_are_called_so(short):
     file, cells = short
     cells.drop(columns="municipality").to_csv(file.with_name("july_cells.csv"), index=False)
-    with pytest.raises(ValueError, match="no cell of july has a municipality: add the column municipality"):
-        prepare(str(file), zone="Europe/Lisbon")
+    refuses("no cell of july has a municipality: add the column municipality", prepare, str(file), zone="Europe/Lisbon")
     cells.assign(municipality=[None, None, "b"], cell=["c0", "c1", "c9"]).to_csv(file.with_name("july_cells.csv"), index=False)
-    with pytest.raises(ValueError, match="no call at a cell with a municipality in the 4 weeks"):
-        prepare(str(file), zone="Europe/Lisbon")
+    refuses("no call at a cell with a municipality in the 4 weeks", prepare, str(file), zone="Europe/Lisbon")

@@ -3,6 +3,7 @@
 import naive_sociometer as naive
 import numpy as np
 import pytest
+from conftest import refuses
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -107,8 +108,7 @@ class TestArchetypes:
         ],
     )
     def test_refused(self, wrong, words):
-        with pytest.raises(ValueError, match=words):
-            archetypes(**wrong)
+        refuses(words, archetypes, **wrong)
 
 
 class TestLabels:
@@ -276,10 +276,8 @@ class TestRefused:
         ],
     )
     def test_profiles(self, values, words):
-        with pytest.raises(ValueError, match=words):
-            Sociometer().fit(values, None, np.random.default_rng(1))
-        with pytest.raises(ValueError, match=words):
-            Sociometer().fit(self.good, None, np.random.default_rng(1)).label(values)
+        refuses(words, lambda: Sociometer().fit(values, None, np.random.default_rng(1)))
+        refuses(words, lambda: Sociometer().fit(self.good, None, np.random.default_rng(1)).label(values))
 
     @pytest.mark.parametrize("sizes", [[1, 1], [1, 0, 1], [1, np.nan, 1], [1, 1.5, 1], ["a", "b", "c"], 3])
     def test_sizes(self, sizes):
@@ -305,8 +303,7 @@ class TestRefused:
         ],
     )
     def test_fields(self, wrong, words):
-        with pytest.raises(ValueError, match=words):
-            Sociometer(**wrong)
+        refuses(words, Sociometer, **wrong)
 
 
 def test_processes_of_one_build_share_their_prototypes(monkeypatch):

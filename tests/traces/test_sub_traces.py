@@ -6,6 +6,7 @@ import naive_ill as naive
 import numpy as np
 import pandas as pd
 import pytest
+from conftest import refuses
 from hypothesis import given
 from hypothesis import strategies as st
 from trace_making import records, traces_of, walks
@@ -91,20 +92,16 @@ def test_the_program_knows_one_more_where_the_share_is_whole():
 def test_a_user_who_is_called_like_a_sub_trace_is_refused():
     traces = traces_of([[(600 * i, 0, 0) for i in range(10)], [(0, 5, 5)]])
     clash = as_traces(traces.assign(user=traces["user"].astype(str).replace("u1", "u0-9")))
-    with pytest.raises(ValueError, match=r"^user u0-9 has the name of a sub-trace of user u0: rename one of them$"):
-        split_in_time(clash, 600)
+    refuses(r"^user u0-9 has the name of a sub-trace of user u0: rename one of them$", split_in_time, clash, 600)
     assert slices(clash, 600).owner["u0-9-0"] == "u0-9"  # alone, sub-traces have names of their own
 
 
 @pytest.mark.parametrize("seconds", [0, -1, float("nan"), np.inf, "1800", True, 0.0001])
 def test_no_length(seconds):
-    with pytest.raises(ValueError, match=r"^seconds, the length of a sub-trace, must be positive, in s, at least 0.001 \(got "):
-        slices(at(0), seconds)
+    refuses(r"^seconds, the length of a sub-trace, must be positive, in s, at least 0.001 \(got ", slices, at(0), seconds)
 
 
 @pytest.mark.parametrize("share", [0, 1, float("nan"), "0.8"])
 def test_no_share_and_no_border(share):
-    with pytest.raises(ValueError, match=r"^share must lie between 0 and 1, both excluded \(got "):
-        split_in_time(at(0), 1800, share)
-    with pytest.raises(ValueError, match='border must be "ceiling" or "program"'):
-        split_in_time(at(0), 1800, border="floor")
+    refuses(r"^share must lie between 0 and 1, both excluded \(got ", split_in_time, at(0), 1800, share)
+    refuses('border must be "ceiling" or "program"', split_in_time, at(0), 1800, border="floor")
