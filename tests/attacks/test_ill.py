@@ -107,17 +107,6 @@ def test_who_lives_in_cells_of_her_own_is_found():
         assert reidentified(ranking, person=secret.owner.to_dict()).mean() == pytest.approx(rate, abs=error)
 
 
-def test_the_hour_tells_who_shares_a_flat():
-    """§5.4.2: "a user living near the working place of another user"; by day one of the two is there, by night the other."""
-    flat = lambda hours, days: [(86_400 * d + 3600 * h + m, 0, 0) for d in days for h in hours for m in (0, 900)]  # noqa: E731
-    start = int(-1.45e9 % 86_400)  # traces_of counts from 1.45e9 s
-    shifted = lambda *users: traces_of([[(t + start, x, y) for t, x, y in user] for user in users])  # noqa: E731
-    known = shifted(flat(range(8, 16), range(6)), flat(range(16, 24), range(6)))
-    secret = slices(shifted(flat(range(8, 16), [7]), flat(range(16, 24), [7])), 1800)
-    ranking = ILLAttack(trees=30).fit(known).rank(secret.traces)
-    assert reidentified(ranking, person=secret.owner.to_dict()).all()
-
-
 def test_so_few_sub_traces_that_no_tree_splits():
     """Seven in all, below ``min_split``: one leaf, the classes' shares. One known user is everybody; many are no warning."""
     known = traces_of([[(1800 * i, 0, 0) for i in range(4)], [(1800 * i, 9e4, 0) for i in range(2)], [(0, 0, 9e4)]])
@@ -126,16 +115,6 @@ def test_so_few_sub_traces_that_no_tree_splits():
     assert (ILLAttack(trees=3).fit(strolls(1)).rank(strolls(3)) == 0).all(axis=None)
     known = traces_of([[(0, 500 * u, 0)] for u in range(40)])
     assert ILLAttack(trees=2).fit(known).rank(known).notna().sum(axis=None) == 40 * 40
-
-
-def test_who_has_one_sub_trace_shares_her_leaves():
-    """A leaf holds two: she can never be sure of, though she is alone where she lives; with ``min_leaf`` = 1 she can."""
-    known = traces_of([[(1800 * i, 0, 0) for i in range(20)], [(1800 * i, 0, 5000) for i in range(20)], [(0, 9e4, 0)]])
-    alone = as_traces(known[known["user"] == "u2"])
-    shared = 1 - ILLAttack().fit(known).rank(alone).loc["u2"]
-    assert 0 < shared["u2"] <= 0.5
-    unshared = 1 - ILLAttack(min_leaf=1, min_split=2).fit(known).rank(alone).loc["u2"]
-    assert unshared["u2"] > 0.9
 
 
 def test_bad_parameters():

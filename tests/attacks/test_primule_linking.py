@@ -19,7 +19,6 @@ from mobpriv.attacks.icp.linking import anonymity_across_municipalities, anonymi
 from mobpriv.attacks.icp.nearest import guesses
 from mobpriv.attacks.policies import min_k, reidentified
 from mobpriv.icp.profiles import keys, known_cells, values
-from mobpriv.mechanisms.icp import Primule
 
 FEW = st.tuples(*[st.integers(0, 1)] * 3, *[st.just(0)] * 18, *[st.integers(0, 1)] * 3)  # 64 profiles: many are equal
 CROWD = st.lists(FEW, min_size=1, max_size=12).map(np.array)
@@ -282,16 +281,6 @@ def test_guesses_equal_the_definition(known, random, h):
     without_places = guesses(partly_known.astype(float), published / 10, h)
     assert np.allclose(ranking.min(axis=0), without_places.distance)
     assert (np.isclose(ranking, ranking.min(axis=0), atol=1e-7).sum(axis=0) >= without_places.ties).all()
-
-
-def test_k_anonymous_profiles_keep_their_promise_and_exact_matching_finds_nobody():
-    """Two pairs that are far from each other: merged, each is the nearest of its own two, and equal to none."""
-    rows = np.zeros((4, 6))
-    rows[:, 0] = (0, 0.2, 0.8, 1)
-    published = Primule(2).protect(pd.DataFrame(rows), np.random.default_rng()).values.to_numpy()
-    assert published[:, 0] == pytest.approx([0.1, 0.1, 0.9, 0.9])
-    assert guesses(rows, published).chance.tolist() == [0.5] * 4
-    assert risk(rows, published=published).tolist() == [0] * 4
 
 
 def test_the_policies_answer():

@@ -59,20 +59,6 @@ def test_it_equals_the_twin(records):
             assert bursts[user] == pytest.approx(naive.burstiness(gaps), nan_ok=True)
 
 
-def test_burstiness_of_a_clock_of_chance_and_of_bursts():
-    """−1, 0, and above: the three cases of Goh & Barabási's Figure 1."""
-    rng = np.random.default_rng(1)
-    gaps = {"clock": np.full(2_000, 60.0), "chance": rng.exponential(60, 2_000), "bursts": 60 * rng.pareto(1.5, 2_000)}
-    parts = [
-        pd.DataFrame({"user": user, "t": START + pd.to_timedelta(np.cumsum(np.ceil(1000 * gap)), unit="ms"), "cell": "a"})
-        for user, gap in gaps.items()
-    ]
-    b = burstiness(as_calls(pd.concat(parts, ignore_index=True), CELLS))
-    assert b["clock"] == -1
-    assert b["chance"] == pytest.approx(0, abs=0.03)
-    assert b["bursts"] > 0.2
-
-
 def test_no_calls_and_cells_of_no_municipality():
     nothing = describe_calls(table([("u", 0, "a", "a")])[:0], CELLS)
     assert value(nothing, "records") == 0

@@ -85,17 +85,3 @@ def test_who_knows_one_week_reads_the_rest_off_the_nearest():
         distance = ((days[i, h] / DAYS[h] - published[here][:, h]) ** 2).sum(axis=1)
         near = here[distance <= distance.min() + 1e-9]
         assert probability[i] == pytest.approx((np.rint(published[near] * DAYS) == days[i]).mean(axis=0))
-
-
-def test_what_is_published_as_it_is_is_read_rightly():
-    days = np.zeros((2, 24), int)
-    days[0, 0] = days[0, 8] = 1
-    assert (infer_cells(days / DAYS, days, days / DAYS, np.array(["P", "P"]), np.arange(6)) == 1).all()
-    # both alike in the week that he knows: of each cell in which they differ he is right about one of two
-    days[1, 0] = 1
-    assert infer_cells(days / DAYS, days, days / DAYS, np.array(["P", "P"]), np.arange(6))[0, 8] == 0.5
-    # of three alike in that week two are published alike, with a call in cell 8, and the third has none
-    days = np.zeros((3, 24), int)
-    days[:2, 8] = 1
-    probability = infer_cells(days / DAYS, days, days / DAYS, np.array(["P"] * 3), np.arange(6))
-    assert probability[:, 8] == pytest.approx([2 / 3, 2 / 3, 1 / 3])

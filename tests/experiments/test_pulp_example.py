@@ -39,14 +39,6 @@ def test_the_counts_and_levels_of_the_paper(mechanism):
     assert example_levels["utility"] == pytest.approx(2 * p * r / (p + r))
 
 
-def test_the_printed_numbers_are_met_but_for_one():
-    geo_i, promesse = (levels_with_counts(EXAMPLE.original, EXAMPLE.protected[m]) for m in PAPER)
-    assert (geo_i["privacy"], promesse["privacy"]) == pytest.approx((1 / 3, 1 / 2))
-    assert promesse["utility"] == pytest.approx(0.92, abs=0.005)
-    assert geo_i["utility"] == pytest.approx(0.875)
-    assert abs(geo_i["utility"] - 0.86) > 0.01
-
-
 def test_what_the_figure_draws_is_what_the_metrics_see():
     """Cells are true squares above one another, and the third POI of Geo-I lies more than 100 m off, the other two nearer."""
     assert {round(x / CELL, 3) % 1 for corner in cell_corners(EXAMPLE.protected["Geo-I"]) for x in corner} == {0}

@@ -43,14 +43,6 @@ def test_figure_1(published, privacy, utility, merged, matched):
     assert area_coverage(RAW, published, CELLS).loc["ann", "f_score"] == pytest.approx(utility, abs=1e-12)
 
 
-def test_the_counts_of_figure_1():
-    result = poi_privacy(RAW, FIGURE_1["Promesse"][0]).loc["ann"]
-    assert (result["precision"], result["recall"]) == (1, pytest.approx(1 / 3))
-    assert result[["real", "found", "matched", "rediscovered"]].tolist() == [3, 1, 1, 1]
-    cover = area_coverage(RAW, FIGURE_1["Geo-I"][0], CELLS).loc["ann"]
-    assert (cover["precision"], cover["recall"]) == (pytest.approx(7 / 9), 1)
-
-
 def test_nothing_found_is_full_privacy_and_nothing_to_hide_is_no_number():
     ann, bob, cat, dan = (RAW.assign(user=pd.Categorical([u] * len(RAW))) for u in ("ann", "bob", "cat", "dan"))
     moving = way(set(), 7)

@@ -1,8 +1,5 @@
 """Areas of any shape in, GeoDataFrames out."""
 
-import subprocess
-import sys
-
 import geopandas as gpd
 import naive_areas as naive
 import numpy as np
@@ -241,12 +238,6 @@ def test_cells_at_the_date_line_and_their_positions(plane):
     assert polygons.total_bounds.tolist() == pytest.approx([-180, *around.bounds([0])[0, :1], 180, around.bounds([39])[0, 2]])
     centre = around.centres_in_degrees()
     assert Areas(polygons).cells(*centre.T).tolist() == list(range(40))
-
-
-def test_mechanisms_do_not_load_geopandas():
-    """It takes a second; who adds noise to a table should not wait for it."""
-    code = "import sys, mobpriv.mechanisms, mobpriv.attacks, mobpriv.traces.areas; sys.exit('geopandas' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 def test_municipalities(real_data):

@@ -35,18 +35,6 @@ def test_slices_equal_their_definition(user_walks, seconds):
     pd.testing.assert_frame_equal(as_traces(sub_traces), sub_traces)
 
 
-def test_algorithm_4_as_printed_is_another_one():
-    """After a pause each record stands alone until the start of the interval has caught up; without pauses both agree."""
-    paused = at(0, 60, 9000, 9060, 9120, 9180, 9240, 9300, 9360)
-    (user_records,) = records(paused).values()
-    lengths = lambda parts: [len(part) for part in parts]  # noqa: E731
-    assert lengths(naive.algorithm_4(user_records, 1800)) == [2, 1, 1, 1, 1, 3]
-    assert lengths(part for _, part in naive.slices(user_records, 1800)) == [2, 7]
-    assert slices(paused, 1800).traces["user"].nunique() == 2
-    (steady,) = records(at(*range(0, 20_000, 600))).values()
-    assert naive.algorithm_4(steady, 1800) == [part for _, part in naive.slices(steady, 1800)]
-
-
 def test_further_columns_ride_along_and_the_traces_stay_as_they_are():
     traces = traces_of([[(600 * i, 0, 0) for i in range(40)], [(0, 5, 5)]]).assign(speed=np.arange(41.0))
     before = traces.copy(deep=True)
@@ -79,14 +67,6 @@ def test_the_past_is_the_first_share_of_the_sub_traces(numbers, share, border):
     sub_traces = records(slices(traces, 1800).traces)
     assert records(secret) == {name: sub_traces[name] for name in owner.index}  # numbered from the user's first record
     assert len(known) + len(secret) == len(traces)
-
-
-def test_the_program_knows_one_more_where_the_share_is_whole():
-    def n(border, sub_traces):
-        return len(split_in_time(at(*range(0, 600 * sub_traces, 600)), 600, 0.8, border).known)
-
-    assert [n("ceiling", of) for of in (1, 2, 5, 6, 24)] == [1, 2, 4, 5, 20]
-    assert [n("program", of) for of in (1, 2, 5, 6, 24)] == [1, 2, 5, 5, 20]
 
 
 def test_a_user_who_is_called_like_a_sub_trace_is_refused():

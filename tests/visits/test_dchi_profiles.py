@@ -76,13 +76,6 @@ def test_the_day_is_cut_at_noon_by_the_clocks_of_the_zone():
     assert str(day("2026-03-29", "Asia/Beirut").full[0]) == "2026-03-29 01:00:00+03:00"
 
 
-def test_halves_make_the_day():
-    calls = calls_of([("a", minutes, "c1") for minutes in range(0, 1500, 7)])
-    parts = [count_profiles(calls, POIS, period).counts for period in day("2026-03-02", "UTC")]
-    pd.testing.assert_frame_equal(parts[0], parts[1] + parts[2])
-    assert parts[1].loc["a", "p1"] == sum(1 for m in range(0, 1500, 7) if m < 720)
-
-
 def test_the_sample():
     counts = made_day(300)
     enough = (counts > 0).sum(axis="columns") >= 6
