@@ -4,6 +4,7 @@ import naive_ill as naive
 import numpy as np
 import pandas as pd
 import pytest
+from conftest import refuses
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.ensemble import ExtraTreesClassifier
@@ -126,8 +127,7 @@ def test_bad_parameters():
         ("seed", 2**32): r"seed must be a whole number in 0 … 2³² − 1 \(got 4294967296\)",
         ("hour", "middle"): 'hour must be "mean" or "program"',
     }.items():
-        with pytest.raises(ValueError, match=rf"^{line}"):
-            ILLAttack(**{name: value})
+        refuses(rf"^{line}", ILLAttack, **{name: value})
 
 
 def test_sub_traces_that_come_split_are_learned_as_they_are():
@@ -137,5 +137,4 @@ def test_sub_traces_that_come_split_are_learned_as_they_are():
     without = split.owner[split.traces["user"].astype(str)].to_numpy() != "u2"
     fewer = split._replace(traces=rows(split.traces, without))  # all of u2's are erased
     assert attack.fit_split(fewer).rank(secret).columns.tolist() == ["u0", "u1", "u3"]
-    with pytest.raises(ValueError, match=r"sub-trace u3-.* has no owner"):
-        attack.fit_split(split._replace(owner=split.owner[split.owner != "u3"]))
+    refuses(r"sub-trace u3-.* has no owner", attack.fit_split, split._replace(owner=split.owner[split.owner != "u3"]))

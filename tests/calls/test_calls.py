@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import refusals
+from conftest import refusals, refuses
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -92,8 +92,7 @@ def test_a_period_is_its_first_moment_up_to_its_end():
     assert left_out.set_index("rule")["row"].to_dict() == {"time before the period": 0, "time after the period": 3}
     assert len(as_calls(table, CELLS)) == 4
     for wrong in ((PERIOD[1], PERIOD[0]), (pd.Timestamp("2024-10-07"), pd.Timestamp("2024-10-08"))):
-        with pytest.raises(ValueError, match="a period has two moments with a time zone, the first before the other"):
-            problems(table, CELLS, wrong)
+        refuses("a period has two moments with a time zone, the first before the other", problems, table, CELLS, wrong)
 
 
 test_times_without_a_zone_and_tables_of_another_kind_are_refused = refusals(
@@ -158,5 +157,4 @@ def test_cells_are_typed_and_sorted_and_keep_what_rides_along():
 )
 def test_wrong_cells_are_refused(columns, words):
     table = {"cell": ["a", "b"], "lat": [45, 46], "lng": [1, 2]} | columns
-    with pytest.raises(ValueError, match=words):
-        as_cells(pd.DataFrame({name: values for name, values in table.items() if values}))
+    refuses(words, as_cells, pd.DataFrame({name: values for name, values in table.items() if values}))

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import refuses
+from conftest import refusals, refuses
 
 from mobpriv.channels import checks, inference, nearby, optimal
 from mobpriv.channels.area import Area
@@ -28,7 +28,7 @@ def at(*records):
 TRACES = at(("a", 45.0, 7.0), ("a", 45.01, 7.0), ("b", 45.0, 7.01))
 WORLD = at(("a", 45.0, -170.0), ("a", 45.0, 170.0), ("a", 45.0, 0.0))
 
-SETTING = [
+test_a_setting_is_refused_before_the_data_is_read = refusals(
     ({"width_km": 0}, r"width_km must be positive, in km \(got 0\)"),
     ({"height_km": np.inf}, r"height_km must be positive, in km \(got inf\)"),
     ({"columns": 0}, r"columns must be a whole number, at least 1 \(got 0\)"),
@@ -36,12 +36,8 @@ SETTING = [
     ({"users": 0}, r"users must be a whole number, at least 1 \(got 0\)"),
     ({"columns": 100_000}, r"1,500,000 cells.* takes about .* GB and .* hours, more than the 8 GB .* choose fewer columns"),
     ({"columns": 700, "rows": 15}, r"10,500 cells, .* takes about 10\.6 GB"),
-]
-
-
-@pytest.mark.parametrize(("given", "message"), SETTING)
-def test_a_setting_is_refused_before_the_data_is_read(given, message):
-    refuses(message, joint.prepare, "no such data set", **given)
+    call=lambda given: joint.prepare("no such data set", **given),
+)
 
 
 def test_of_a_part_of_the_users_those_there_are_taken(tmp_path):
@@ -55,19 +51,15 @@ def test_of_a_part_of_the_users_those_there_are_taken(tmp_path):
     refuses(r"users must be at most 2, the number of users of the data set \(got 3\)", joint.prepare, str(file), users=3)
 
 
-DATA = [
+test_a_setting_that_the_data_cannot_give_is_refused = refusals(
     ({"users": 1000}, r"users must be at most \d+, .* of the data set whose name begins with 'p' \(got 1000\)"),
     ({"begins": "nobody"}, r"no user's name begins with begins = 'nobody', of \d+ users: leave it empty"),
     ({"leave_out": "nobody"}, r"leave_out names users that the data set does not have: nobody"),
     ({"width_km": 50_000.0}, r"the area is wider than its parallel"),
     ({"height_km": 50_000.0}, r"the area reaches beyond the pole"),
     ({"width_km": 0.01, "height_km": 0.01, "users": 60}, r"60 users are requested, the area has records of \d+"),
-]
-
-
-@pytest.mark.parametrize(("given", "message"), DATA)
-def test_a_setting_that_the_data_cannot_give_is_refused(given, message):
-    refuses(message, joint.prepare, **given)
+    call=lambda given: joint.prepare(**given),
+)
 
 
 def test_more_days_than_a_century_are_refused_before_the_data_is_read():
