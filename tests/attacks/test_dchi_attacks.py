@@ -225,19 +225,6 @@ class TestLikelihood:
                 p = naive.profile_probability(perturbed.to_numpy()[i], b.to_numpy()[a], chi, probability)
                 assert result[i, a] == pytest.approx(-np.log(p) if p else np.inf)
 
-    def test_with_all_pois_it_ranks_as_profile_guess(self):
-        perturbed = RandomisedResponse(1.0).protect(BOOLEANS, np.random.default_rng(1))
-        one, two = (
-            policies.min_k(a.fit(BOOLEANS).rank(perturbed)) for a in (ProfileGuess(), Likelihood(RandomisedResponse(1.0)))
-        )
-        pd.testing.assert_series_equal(one, two)
-
-    def test_the_true_profile_is_never_impossible_and_others_often_are(self):
-        m = RandomisedResponse(0.1, NEAR)
-        ranking = Likelihood(m).fit(BOOLEANS).rank(m.protect(BOOLEANS, np.random.default_rng(1))).to_numpy()
-        assert np.isfinite(np.diag(ranking)).all()
-        assert np.isinf(ranking).mean() > 0.5
-
     def test_what_he_cannot_know_is_refused(self):
         for mechanism, words in [
             (3, "mechanism must be one on profiles"),

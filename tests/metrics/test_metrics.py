@@ -134,16 +134,6 @@ def test_area_coverage_equals_the_slow_twin(seed, grid, window):
 
 
 @pytest.mark.parametrize("plane", PLANES)
-@pytest.mark.parametrize("n", [1, 7])
-def test_a_path_of_one_place(plane, n):
-    """One record, or several at one place: the distance is that to the place."""
-    original = from_blocks(pd.Index(["a"]), [n], START + 1000 * np.arange(n), np.full(n, 45.0), np.full(n, 5.0))
-    protected = walks([20], seed=4)
-    lat, lng = protected["lat"].to_numpy(), protected["lng"].to_numpy()
-    np.testing.assert_allclose(distances_to_path(original, protected, plane), distance(45.0, 5.0, lat, lng, plane), rtol=1e-12)
-
-
-@pytest.mark.parametrize("plane", PLANES)
 @settings(max_examples=20)
 @given(st.integers(0, 2**32), st.booleans(), st.sampled_from([-75.0, 0.0, 60.0]), st.sampled_from([5.0, 179.999, -180.0]))
 def test_distances_to_path_equal_the_slow_twin(plane, seed, interpolate, lat, lng):
