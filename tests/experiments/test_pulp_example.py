@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from conftest import refusals
 from pulp_making import Moody, StepStore, wanderers
 
 from mobpriv.experiments.pulp_metrics import EXAMPLE_CELL as CELL
@@ -119,18 +120,12 @@ def test_processes_and_what_was_kept_change_nothing():
     assert set(store) == {"variants-1", "variants-2", "variants-3"}
 
 
-@pytest.mark.parametrize(
-    ("wrong", "words"),
-    [
-        ({"metrics": {}}, "metrics must hold at least one"),
-        ({"sweeps": ()}, "sweeps must hold at least one"),
-        ({"seeds": ()}, "seeds must hold at least one"),
-        ({"seeds": (1, 1)}, "seeds must be all different"),
-        ({"seeds": (-1,)}, "a seed must be"),
-        ({"sweeps": (FEW[0], FEW[0])}, "different names"),
-    ],
+test_mistakes_are_one_line = refusals(
+    ({"metrics": {}}, "metrics must hold at least one"),
+    ({"sweeps": ()}, "sweeps must hold at least one"),
+    ({"seeds": ()}, "seeds must hold at least one"),
+    ({"seeds": (1, 1)}, "seeds must be all different"),
+    ({"seeds": (-1,)}, "a seed must be"),
+    ({"sweeps": (FEW[0], FEW[0])}, "different names"),
+    call=lambda wrong: profiles_by_metrics(PEOPLE, **{"metrics": {"base": BASE}, "sweeps": FEW, "seeds": (1,)} | wrong),
 )
-def test_mistakes_are_one_line(wrong, words):
-    given = {"metrics": {"base": BASE}, "sweeps": FEW, "seeds": (1,)} | wrong
-    with pytest.raises(ValueError, match=words):
-        profiles_by_metrics(PEOPLE, **given)
