@@ -111,6 +111,20 @@ class TestAlteration:
             GRID.cells(*np.transpose([centre(0), centre(1)])).tolist()
         )
 
+    @given(known=walks, secret=walks)
+    def test_whoever_is_confused_is_nearest_to_somebody_else(self, known, secret):
+        """The promise, held against AP-Attack: the nearest profile of the altered map is not the user's own."""
+        mechanism = HMC(traces_of(known), erased=None)
+        alteration = mechanism.alter(traces_of(secret))
+        profiles = {user: naive.shares(cells) for user, cells in known.items()}
+        ids = {cell: c for c, cell in enumerate(GRID.cells(*np.transpose([centre(c) for c in range(9)])))}
+        for i, (user, row) in enumerate(alteration.users.iterrows()):
+            if row["outcome"] in ("confused", "replaced"):
+                h = {ids[cell]: x for cell, x in zip(alteration.cells, alteration.shares[[i]].toarray()[0], strict=True) if x}
+                nearest = min(profiles, key=lambda name: naive.topsoe(h, profiles[name]))
+                same = profiles[row["target"]] == profiles[user]  # nobody can tell two equal profiles apart
+                assert nearest != user or same
+
     def test_who_is_like_somebody_else_already_is_left_as_she_is(self):
         known = traces_of({"ann": [0, 0, 0], "bob": [1, 1, 1]})
         secret = traces_of({"ann": [1, 1, 0], "zoe": [0, 2, 2]})
