@@ -118,6 +118,16 @@ def test_so_few_sub_traces_that_no_tree_splits():
     assert ILLAttack(trees=2).fit(known).rank(known).notna().sum(axis=None) == 40 * 40
 
 
+def test_who_has_one_sub_trace_shares_her_leaves():
+    """A leaf holds two: she can never be sure of, though she is alone where she lives; with ``min_leaf`` = 1 she can."""
+    known = traces_of([[(1800 * i, 0, 0) for i in range(20)], [(1800 * i, 0, 5000) for i in range(20)], [(0, 9e4, 0)]])
+    alone = as_traces(known[known["user"] == "u2"])
+    shared = 1 - ILLAttack().fit(known).rank(alone).loc["u2"]
+    assert 0 < shared["u2"] <= 0.5
+    unshared = 1 - ILLAttack(min_leaf=1, min_split=2).fit(known).rank(alone).loc["u2"]
+    assert unshared["u2"] > 0.9
+
+
 def test_bad_parameters():
     for (name, value), line in {
         ("delta", 0): r"delta must be positive, in s, at least 0.001 \(got 0\)",
