@@ -85,3 +85,11 @@ def test_who_knows_one_week_reads_the_rest_off_the_nearest():
         distance = ((days[i, h] / DAYS[h] - published[here][:, h]) ** 2).sum(axis=1)
         near = here[distance <= distance.min() + 1e-9]
         assert probability[i] == pytest.approx((np.rint(published[near] * DAYS) == days[i]).mean(axis=0))
+
+
+def test_of_profiles_as_near_each_counts_as_often_as_it_is_published():
+    """Of three alike in the week that he knows two are published alike, with a call in cell 8; the third has none."""
+    days = np.zeros((3, 24), int)
+    days[:2, 8] = 1
+    probability = infer_cells(days / DAYS, days, days / DAYS, np.array(["P"] * 3), np.arange(6))
+    assert probability[:, 8] == pytest.approx([2 / 3, 2 / 3, 1 / 3])

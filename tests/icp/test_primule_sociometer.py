@@ -3,7 +3,7 @@
 import naive_sociometer as naive
 import numpy as np
 import pytest
-from conftest import refuses
+from conftest import refusals, refuses
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -90,25 +90,22 @@ class TestArchetypes:
         assert set(visits[:, :, 0][visits[:, :, 0] > 0]) == {0.4, 0.8}
         assert len(visits) == 32 + 16  # a weekend of two days is not there twice
 
-    @pytest.mark.parametrize(
-        ("wrong", "words"),
-        [
-            ({"variant": "paper"}, 'variant must be "words" or "program"'),
-            ({"intensities": ()}, r"intensities must be one number or more \(got none\)"),
-            ({"intensities": (0.5, 0)}, "intensities must be shares of the days, above 0 and at most 1"),
-            ({"intensities": 2}, "intensities must be shares of the days"),
-            ({"visit_days": (1,)}, "visit_days must be whole numbers in 2 … 5: one day is a passer-by"),
-            ({"visit_days": (6,)}, "visit_days must be whole numbers in 2 … 5"),
-            ({"curve": (1, 1)}, "curve must be a number for each of P1, P2 and P3"),
-            ({"curve": (1, 0, 1)}, "curve must be a number for each of P1, P2 and P3, above 0 in P2"),
-            ({"curve": (0, 1, 0)}, "and in one more, where a dynamic resident calls"),
-            ({"curve": (1, np.nan, 1)}, r"curve must be a number in \[0, 1\]"),
-            ({"weeks": 5}, "weeks must be a whole number in 1 … 4"),
-            ({"weeks": 1, "variant": "program"}, "of one week the program cannot tell a visitor from a commuter"),
-        ],
-    )
-    def test_refused(self, wrong, words):
-        refuses(words, archetypes, **wrong)
+
+test_what_no_archetypes_can_be = refusals(
+    ({"variant": "paper"}, 'variant must be "words" or "program"'),
+    ({"intensities": ()}, r"intensities must be one number or more \(got none\)"),
+    ({"intensities": (0.5, 0)}, "intensities must be shares of the days, above 0 and at most 1"),
+    ({"intensities": 2}, "intensities must be shares of the days"),
+    ({"visit_days": (1,)}, "visit_days must be whole numbers in 2 … 5: one day is a passer-by"),
+    ({"visit_days": (6,)}, "visit_days must be whole numbers in 2 … 5"),
+    ({"curve": (1, 1)}, "curve must be a number for each of P1, P2 and P3"),
+    ({"curve": (1, 0, 1)}, "curve must be a number for each of P1, P2 and P3, above 0 in P2"),
+    ({"curve": (0, 1, 0)}, "and in one more, where a dynamic resident calls"),
+    ({"curve": (1, np.nan, 1)}, r"curve must be a number in \[0, 1\]"),
+    ({"weeks": 5}, "weeks must be a whole number in 1 … 4"),
+    ({"weeks": 1, "variant": "program"}, "of one week the program cannot tell a visitor from a commuter"),
+    call=lambda wrong: archetypes(**wrong),
+)
 
 
 class TestLabels:
@@ -289,21 +286,18 @@ class TestRefused:
         with pytest.raises(ValueError, match="where must name the municipality of each of the 3 profiles"):
             labelled(Sociometer(), self.good, np.random.default_rng(1), where)
 
-    @pytest.mark.parametrize(
-        ("wrong", "words"),
-        [
-            ({"prototypes": 0}, "prototypes must be a whole number, at least 1"),
-            ({"prototypes": 2.5}, "prototypes must be a whole number"),
-            ({"restarts": True}, "restarts must be a whole number"),
-            ({"iterations": np.nan}, "iterations must be a whole number"),
-            ({"start": "farthest"}, 'start must be "random" or "k-means\\+\\+"'),
-            ({"distance": "hamming"}, 'distance must be "euclidean", "manhattan" or "cosine"'),
-            ({"passing": None}, 'passing must be "archetype" or "rule"'),
-            ({"archetypes": WORDS.values}, r"archetypes must be what archetypes\(…\) returns"),
-        ],
-    )
-    def test_fields(self, wrong, words):
-        refuses(words, Sociometer, **wrong)
+
+test_what_no_sociometer_can_be = refusals(
+    ({"prototypes": 0}, "prototypes must be a whole number, at least 1"),
+    ({"prototypes": 2.5}, "prototypes must be a whole number"),
+    ({"restarts": True}, "restarts must be a whole number"),
+    ({"iterations": np.nan}, "iterations must be a whole number"),
+    ({"start": "farthest"}, 'start must be "random" or "k-means\\+\\+"'),
+    ({"distance": "hamming"}, 'distance must be "euclidean", "manhattan" or "cosine"'),
+    ({"passing": None}, 'passing must be "archetype" or "rule"'),
+    ({"archetypes": WORDS.values}, r"archetypes must be what archetypes\(…\) returns"),
+    call=lambda wrong: Sociometer(**wrong),
+)
 
 
 def test_processes_of_one_build_share_their_prototypes(monkeypatch):

@@ -40,6 +40,7 @@ FIGURE_1 = {  # three stops and seven cells; what is published, its privacy, its
 def test_figure_1(published, privacy, utility, merged, matched):
     result = poi_privacy(RAW, published, merged=merged, matched=matched).loc["ann"]
     assert result["privacy"] == pytest.approx(privacy, abs=1e-12)
+    assert result["matched"] == result["rediscovered"] == pytest.approx((1 - privacy) * (3 + result["found"]) / 2)
     assert area_coverage(RAW, published, CELLS).loc["ann", "f_score"] == pytest.approx(utility, abs=1e-12)
 
 
