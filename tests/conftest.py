@@ -37,6 +37,23 @@ NOTHING_CAN_BE = [
 ]  # no parameter of a mechanism
 
 
+def refuses(words: str, call, /, *given, **named) -> None:
+    """The call is refused with these words (a regular expression), in one line."""
+    __tracebackhide__ = True  # a failure shows the test
+    with pytest.raises(ValueError, match=words, check=lambda error: "\n" not in str(error)):
+        call(*given, **named)  # the error is bound to no name: its traceback would keep open what the call opened
+
+
+def refusals(*cases, call=lambda what: what()):
+    """A test of several refusals: each case holds what the call is given and, last, the words."""
+
+    @pytest.mark.parametrize(("given", "words"), [(given, words) for *given, words in cases], ids=[str(c[-1]) for c in cases])
+    def test(given, words):
+        refuses(words, call, *given)
+
+    return test
+
+
 def published(notebook: str, run: str = "cabspotting") -> dict:
     """The book's results of a notebook on real data."""
     return json.loads((ROOT / "book" / "results" / run / f"{notebook}.json").read_text("utf-8"))["results"]

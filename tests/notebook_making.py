@@ -1,8 +1,11 @@
 """Small notebooks for tests."""
 
+import json
 from pathlib import Path
 
 import nbformat
+
+from mobpriv.book.provenance import RECORDED
 
 PARAMETERS = """\
 dataset: str = "city"  # name or file of the data set
@@ -38,6 +41,17 @@ def registry(root: Path) -> None:
     path = root / "book" / "results" / "runs.yml"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(RUNS)
+
+
+def publish(root: Path, runs: str, claims: str, quantities: str, published: dict[str, dict]) -> Path:
+    """A project with its registry, its claims, its labels, and each run's published results of the notebook nb."""
+    for name, content in {"results/runs": runs, "claims/p": claims, "quantities/p": quantities}.items():
+        (path := root / "book" / f"{name}.yml").parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content)
+    for run, kept in published.items():
+        (folder := root / "book" / "results" / run).mkdir()
+        (folder / "nb.json").write_text(json.dumps({"provenance": dict.fromkeys(RECORDED, ""), "results": kept}))
+    return root
 
 
 def make(root: Path, name: str, *cells: str, title: str = "A demonstration", tags: dict[int, str] | None = None) -> Path:

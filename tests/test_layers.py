@@ -100,7 +100,7 @@ def test_only_plot_draws_with_matplotlib():
 def test_mechanisms_and_attacks_load_no_solver_and_nothing_that_draws():
     """In a process of its own: other tests have loaded it all."""
     script = """
-import sys, llvmlite.binding, mobpriv.attacks
+import sys, llvmlite.binding, mobpriv.attacks, mobpriv.traces.areas
 from mobpriv.mechanisms import GeoI
 wanted = ("highspy", "matplotlib", "geopandas", "mobpriv.channels.programs")
 print([name for name in sys.modules if name.startswith(wanted)], llvmlite.binding.address_of_symbol("mobpriv_dpotrf"))

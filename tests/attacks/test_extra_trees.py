@@ -34,7 +34,7 @@ def assert_equal(ours, theirs, examples):
     np.testing.assert_array_equal(ours.feature_importances_, theirs.feature_importances_)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(
     st.integers(0, 2**32 - 1),
     st.integers(1, 120),

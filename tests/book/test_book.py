@@ -17,6 +17,7 @@ import nbformat
 import numpy as np
 import pandas as pd
 import pytest
+from conftest import refuses
 from jupyter_client.provisioning import KernelProvisionerFactory
 from notebook_making import SAVES, make, registry
 
@@ -110,9 +111,7 @@ def test_values_become_plain(tmp_path, name, plain, values):
      ("sizes", [1, "a"]), ("sizes", 3), ("cell", pd.Timestamp("2020-01-01"))],
 )  # fmt: skip
 def test_a_wrong_type_is_refused(tmp_path, name, value):
-    with pytest.raises(ValueError, match=f"^parameter {name} of demo must be ") as error:
-        notebooks.checked_parameters(make(tmp_path, "demo"), {name: value})
-    assert "\n" not in str(error.value)
+    refuses(f"^parameter {name} of demo must be ", notebooks.checked_parameters, make(tmp_path, "demo"), {name: value})
 
 
 def test_an_unknown_parameter_and_an_unknown_notebook_are_refused_and_the_known_ones_named(tmp_path):
@@ -168,8 +167,7 @@ def test_a_kernel_that_has_not_saved_may_tidy_up(tmp_path, new_processes):
 
 def test_saving_refuses_what_is_no_result_and_writes_nothing(tmp_path, monkeypatch):
     monkeypatch.setenv(results.RESULTS, str(tmp_path / "r.json"))
-    with pytest.raises(ValueError, match=r"result 'rate': a result is a number, .* \(got set\)"):
-        book.save({"rate": {1, 2}})
+    refuses(r"result 'rate': a result is a number, .* \(got set\)", book.save, {"rate": {1, 2}})
     assert not list(tmp_path.iterdir())
     book.save({"rate": np.float64("nan"), "rows": pd.DataFrame({"a": [1]}), "n": np.int64(3), "yes": np.bool_(True)})
     assert json.loads((tmp_path / "r.json").read_text())["results"] == {"rate": None, "rows": [{"a": 1}], "n": 3, "yes": True}
@@ -457,8 +455,7 @@ def test_a_broken_published_result_stops_the_build_with_its_name(tmp_path):
     root = project(tmp_path, "one")
     (broken := root / "book" / "results" / "cabspotting" / "one.json").parent.mkdir()
     broken.write_text("{")
-    with pytest.raises(ValueError, match=r"cabspotting/one.json is broken .*: delete it and run its notebook again"):
-        build.build(root, render=False)
+    refuses(r"cabspotting/one.json is broken .*: delete it and run its notebook again", build.build, root, render=False)
 
 
 def test_a_result_of_code_that_has_changed_since_is_stale(tmp_path, built):

@@ -1,15 +1,16 @@
 """This run beside the published ones and the papers' numbers, and the tables that show them."""
 
-import json
+from collections import namedtuple
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from notebook_making import publish
 
 from mobpriv import book
 from mobpriv.base.estimates import Estimate
-from mobpriv.book import comparison, provenance, runs
+from mobpriv.book import comparison, runs
 from mobpriv.book.tables import Cell, Table, cell, table
 
 NB, NN = "\u00a0", "\u202f"
@@ -30,27 +31,18 @@ OWN = {"rate.ap": Estimate(0.5, 0.4, 0.6, 20), "q3": float("inf"), "lead": 0.05}
 
 @pytest.fixture
 def project(tmp_path) -> Path:
-    folder = tmp_path / "book"
-    for name, content in {
-        "results/runs.yml": REGISTRY,
-        "claims/p.yml": CLAIMS,
-        "quantities/p.yml": "parts: {none: no protection}\nquantities: {nb: {lead: [points, the lead], q3: ['', third quartile], '{error}.{mechanism}.{epsilon}': ['', error], 'rate.{attack}': [share, 'rate of {attack}']}}",
-    }.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(content)
-    for run, value in {"cabspotting-program": 0.46, "cabspotting": 0.453, "a-stranger": 0.1}.items():
-        (folder / "results" / run).mkdir()
-        results = {"rate.ap": {"value": value, "low": 0.41, "high": 0.5, "n": 1536}}
-        record = {"provenance": dict.fromkeys(provenance.RECORDED, ""), "results": results}
-        (folder / "results" / run / "nb.json").write_text(json.dumps(record))
-    return tmp_path
+    labels = (
+        "{nb: {lead: [points, the lead], q3: ['', third quartile], '{error}.{mechanism}.{epsilon}': ['', error], "
+        "'rate.{attack}': [share, 'rate of {attack}']}}"
+    )
+    rates = {
+        run: {"rate.ap": {"value": value, "low": 0.41, "high": 0.5, "n": 1536}}
+        for run, value in {"cabspotting-program": 0.46, "cabspotting": 0.453, "a-stranger": 0.1}.items()
+    }
+    return publish(tmp_path, REGISTRY, CLAIMS, f"parts: {{none: no protection}}\nquantities: {labels}", rates)
 
 
-class Data:
-    def __init__(self, name: str, synthetic: bool):
-        self.name, self.synthetic = name, synthetic
-
-
+Data = namedtuple("Data", ["name", "synthetic"])
 CITY = Data("city", True)
 
 

@@ -1,14 +1,14 @@
 """A figure of saved results in one statement."""
 
-import json
+from collections import namedtuple
 from pathlib import Path
 
 import pytest
 from IPython.display import Markdown
+from notebook_making import publish
 
 from mobpriv import book
 from mobpriv.base.estimates import Estimate
-from mobpriv.book import provenance
 from mobpriv.plot import palette
 
 NB = "\u00a0"
@@ -46,26 +46,13 @@ CURVES = {f"within.{k}.{m}": Estimate(0.01 * k + 0.2 * i, 0, 0.9, 20) for k in r
 PERCENTILES = {f"level.{what}.{q}": q / 100 for what in ("privacy", "utility") for q in range(0, 101, 10)}
 GAINS = {f"{what}.{m}": Estimate(0.1, -0.1, 0.2, 20) for what in ("gain", "loss") for m in MECHANISMS}
 OWN = {**RATES, **CURVES, **PERCENTILES, **GAINS, "limit": 0.5}
+Data = namedtuple("Data", ["name", "synthetic"])
 PUBLISHED = {f"rate.{a}.{m}": {"value": 0.4, "low": 0.3, "high": 0.5, "n": 536} for a in ATTACKS for m in MECHANISMS}
-
-
-class Data:
-    def __init__(self, name: str, synthetic: bool):
-        self.name, self.synthetic = name, synthetic
 
 
 @pytest.fixture
 def project(tmp_path) -> Path:
-    record = {"provenance": dict.fromkeys(provenance.RECORDED, ""), "results": PUBLISHED}
-    for name, content in {
-        "results/runs.yml": REGISTRY,
-        "claims/p.yml": CLAIMS,
-        "quantities/p.yml": QUANTITIES,
-        "results/cabspotting/nb.json": json.dumps(record),
-    }.items():
-        (tmp_path / "book" / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / "book" / name).write_text(content)
-    return tmp_path
+    return publish(tmp_path, REGISTRY, CLAIMS, QUANTITIES, {"cabspotting": PUBLISHED})
 
 
 @pytest.fixture

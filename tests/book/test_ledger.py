@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from claim_making import NAMED, REGISTRY, RESULTS, TABLE, because, claim
+from conftest import refuses
 
 from mobpriv.book import quantities, runs
 from mobpriv.book.claims import BY_DEFINITION, IMPOSSIBLE, NOT_COMPARABLE, SCORED_VERDICTS, Claim, Erratum, read
@@ -246,8 +247,7 @@ def test_errata_stand_paper_by_paper_with_their_test_behind_a_fold():
 
 
 def test_a_paper_that_the_registry_lacks_is_named():
-    with pytest.raises(ValueError, match=r"^runs.yml: papers lacks 'other', which .* \(known: thesis, "):
-        errata_page([erratum(paper="other")], REGISTRY, {})
+    refuses(r"^runs.yml: papers lacks 'other', which .* \(known: thesis, ", errata_page, [erratum(paper="other")], REGISTRY, {})
 
 
 def test_the_ids_of_the_books_own_claims_and_errata_begin_as_the_registry_says():
@@ -271,7 +271,4 @@ def test_every_chip_of_a_card_is_explained():
 def test_a_paper_in_the_registry_needs_its_name_and_how_its_ids_begin(tmp_path, fields):
     (path := tmp_path / "book" / "results" / "runs.yml").parent.mkdir(parents=True)
     path.write_text(f"runs: {{city: {{title: a city, kind: traces, synthetic: true}}}}\npapers: {{p: {{{fields}}}}}\n")
-    with pytest.raises(
-        ValueError, match=r"runs.yml: p: a paper needs title, claims, errata, and may have data_sets \(got title, "
-    ):
-        runs.read(tmp_path)
+    refuses(r"runs.yml: p: a paper needs title, claims, errata, and may have data_sets \(got title, ", runs.read, tmp_path)

@@ -5,6 +5,7 @@ import math
 import re
 
 import pytest
+from conftest import refuses
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -140,8 +141,7 @@ def test_names_of_results_and_families():
     assert NAMES.of("nb", "city.cost").words == "cost on the synthetic city"
     assert NAMES.find("nb", "unknown") is None
     for notebook, name in [("nb", "unknown"), ("nb", "rate.AP-Attack"), ("nb", "geolife.unknown"), ("other", "cost")]:
-        with pytest.raises(ValueError, match=f"^{name} of {notebook} has no name in book/quantities$"):
-            NAMES.of(notebook, name)
+        refuses(f"^{name} of {notebook} has no name in book/quantities$", NAMES.of, notebook, name)
 
 
 def test_every_result_of_a_notebook_with_entries_must_be_declared():
@@ -153,8 +153,7 @@ def test_every_result_of_a_notebook_with_entries_must_be_declared():
 
 @pytest.mark.parametrize("entry", ["words", ["share"], ["share", "a", "b", "c"], ["share", 3]])
 def test_a_malformed_name(entry):
-    with pytest.raises(ValueError, match=r"^nb: rate: needs a unit"):
-        names({"nb": {"rate": entry}}, {}, {})
+    refuses(r"^nb: rate: needs a unit", names, {"nb": {"rate": entry}}, {}, {})
 
 
 def test_names_stand_in_one_file_for_each_chapter(tmp_path):
@@ -170,8 +169,7 @@ def test_names_stand_in_one_file_for_each_chapter(tmp_path):
         ("quantities: {three: {cost: cost}}", "three: cost: needs a unit and a label"),
     ]:
         (folder / "c.yml").write_text(text)
-        with pytest.raises(ValueError, match=rf"^c\.yml: {says}"):
-            quantities.read(tmp_path, REGISTRY.runs)
+        refuses(rf"^c\.yml: {says}", quantities.read, tmp_path, REGISTRY.runs)
 
 
 @pytest.mark.parametrize(

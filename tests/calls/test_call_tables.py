@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import shapely
+from conftest import refuses
 from typer.testing import CliRunner
 
 from mobpriv import datasets
@@ -154,13 +155,11 @@ def test_cells_must_be_there_and_once(tmp_path):
         datasets.load_calls(path)
     for ending in (".csv", ".parquet"):
         WRITE[ending](CELLS, tmp_path / f"july_cells{ending}")
-    with pytest.raises(ValueError, match=r"could be those of july_cells.parquet or of july_cells.csv"):
-        datasets.load_calls(path)
+    refuses(r"could be those of july_cells.parquet or of july_cells.csv", datasets.load_calls, path)
     (broken := tmp_path / "cells.geojson").write_text('{"type": "FeatureCollection", "features": [')
     points(CELLS).drop(columns="cell").to_file(nameless := tmp_path / "no_names.geojson")
     for file, says in ((broken, "not a GeoJSON file"), (nameless, "a table of cells has the columns cell")):
-        with pytest.raises(ValueError, match=says):
-            datasets.read_cells(file)
+        refuses(says, datasets.read_cells, file)
 
 
 def test_each_kind_is_refused_where_the_other_is_needed(tmp_path):

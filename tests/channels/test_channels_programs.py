@@ -7,7 +7,6 @@ import naive_channels as naive
 import numpy as np
 import pytest
 from naive_channels import cells
-from scipy.optimize import linprog
 
 from mobpriv.channels import guarantees, inference, optimal
 from mobpriv.channels.distances import euclidean, hamming
@@ -306,32 +305,3 @@ def test_promoted_secrets_bring_the_pairs_with_their_new_neighbours(monkeypatch)
     source, target, _ = after.pairs[1:]
     between = (source != target) & (np.minimum(source, target) >= 10)  # before, no two of these could have a pair
     assert between.any()
-
-
-def test_room_for_each_secret_alone_is_not_room_for_all():
-    """A tree: ten leaves - a - b - one leaf. Given the leaves, a or b can be filled in; both together not, says a linear program."""
-    m, leaf_edge, middle_edge, last_edge = 10, np.log(5), np.log(2), np.log(50)
-    a, b, last = m + 1, m + 2, m
-    d = np.zeros((m + 3, m + 3))
-    d[:m, :m] = 2 * leaf_edge * (1 - np.eye(m))
-    d[:m, a], d[:m, b], d[:m, last] = leaf_edge, leaf_edge + middle_edge, leaf_edge + middle_edge + last_edge
-    d[last, a], d[last, b], d[a, b] = last_edge + middle_edge, last_edge, middle_edge
-    ratio = np.exp(-np.maximum(d, d.T))
-    P = np.full((m + 1, m + 1), (1 - 0.49 - 0.0515) / (m - 1))
-    P[np.arange(m), np.arange(m)], P[m, :m], P[:m, last] = 0.49, 0.0515, 0.049 / 50 * 1.0001
-    P[m, last] = 1 - P[:m, last].sum()
-    leaves = np.arange(m + 1)
-    assert (P[:, None, :] >= ratio[np.ix_(leaves, leaves)] * P[:, :, None] - 1e-15).all()
-    assert (reductions.room(P, np.ascontiguousarray(ratio[[a, b]][:, leaves])) > 0.005).all()
-
-    def fits(*new):
-        low = [(ratio[s, leaves] * P).max(axis=1) for s in new]
-        high = [(P / ratio[s, leaves]).min(axis=1) for s in new]
-        pair = np.kron([[-1, ratio[a, b]], [ratio[a, b], -1]], np.eye(m + 1)) if len(new) == 2 else None
-        right = None if pair is None else np.zeros(len(pair))
-        sums, ends = np.kron(np.eye(len(new)), np.ones(m + 1)), np.column_stack([np.concatenate(low), np.concatenate(high)])
-        return linprog(np.zeros(len(ends)), pair, right, sums, np.ones(len(new)), bounds=ends).status == 0
-
-    assert fits(a)
-    assert fits(b)
-    assert not fits(a, b)

@@ -3,15 +3,14 @@
 import naive_inference as naive
 import numpy as np
 import pytest
+from conftest import refusals
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from naive_channels import differential_pairs
-from naive_channels import optimum as program
 
 from mobpriv.channels import checks
 from mobpriv.channels.distances import elastic, euclidean, hamming, spanner
 
-FEW = settings(deadline=None, max_examples=25)
+FEW = settings(max_examples=25)
 
 
 def lattice(columns: int, rows: int, side: float = 1.0) -> np.ndarray:
@@ -87,22 +86,6 @@ def test_spanner_equals_its_twin(centres, stretch):
     checks.metric(result.metric)
 
 
-@settings(deadline=None, max_examples=10)
-@given(st.integers(0, 2**32 - 1), st.sampled_from([1.2, 1.5, 2.5]))
-def test_a_spanner_brackets_the_optimal_channel(seed, stretch):
-    """(22) on its metric at ε costs at most, at ε / dilation at least, what (22) on d costs; six places at random."""
-    rng = np.random.default_rng(seed)
-    d = euclidean(rng.uniform(0, 3, (6, 2)))
-    prior, epsilon = rng.dirichlet(np.ones(6)), 0.8
-    result = spanner(d, stretch)
-
-    def optimum(metric, epsilon):
-        return program(prior, hamming(6), differential_pairs(metric, epsilon))
-
-    lower, upper = optimum(result.metric, epsilon), optimum(result.metric, epsilon / result.dilation)
-    assert lower - 1e-9 <= optimum(d, epsilon) <= upper + 1e-9
-
-
 def test_spanner_of_a_square():
     """The four corners of a unit square. At stretch 1.5 the diagonals (√2) go along two sides (2 = 1.414 · √2); at 1.4 not."""
     d = euclidean(lattice(2, 2))
@@ -130,21 +113,15 @@ def test_one_place():
     assert (result.pairs.shape, result.dilation) == ((0, 2), 1.0)
 
 
-@pytest.mark.parametrize(
-    ("wrong", "message"),
-    [
-        (lambda: euclidean([[0, 0, 0]]), "centres must have 2 columns"),
-        (lambda: euclidean(np.empty((0, 2))), "at least one row"),
-        (lambda: euclidean([[0, np.nan]]), r"centres must be finite \(got nan at \[0, 1\]\)"),
-        (lambda: hamming(0), r"at least one secret \(got 0\)"),
-        (lambda: elastic(lattice(2, 1), [1.0], 1.0), r"one value a place, shape \(2,\) \(got shape \(1,\)\)"),
-        (lambda: elastic(lattice(2, 1), [1.0, 0.0], 1.0), r"must be positive.*\(got 0.0 at place 1\)"),
-        (lambda: elastic(lattice(2, 1), [1.0, 1.0], 0.0), r"need must be positive, in mass per m² \(got 0.0\)"),
-        (lambda: elastic([[0, 0], [0, 0]], [1.0, 1.0], 1.0), r"places must differ \(places 0 and 1"),
-        (lambda: spanner(hamming(2), 0.9), r"stretch must be at least 1 \(got 0.9\)"),
-        (lambda: spanner([[0, 1, 3], [1, 0, 1], [3, 1, 0]], 1.5), r"triangle inequality at \(2, 1, 0\)"),
-    ],
+test_bad_input_is_refused = refusals(
+    (lambda: euclidean([[0, 0, 0]]), "centres must have 2 columns"),
+    (lambda: euclidean(np.empty((0, 2))), "at least one row"),
+    (lambda: euclidean([[0, np.nan]]), r"centres must be finite \(got nan at \[0, 1\]\)"),
+    (lambda: hamming(0), r"at least one secret \(got 0\)"),
+    (lambda: elastic(lattice(2, 1), [1.0], 1.0), r"one value a place, shape \(2,\) \(got shape \(1,\)\)"),
+    (lambda: elastic(lattice(2, 1), [1.0, 0.0], 1.0), r"must be positive.*\(got 0.0 at place 1\)"),
+    (lambda: elastic(lattice(2, 1), [1.0, 1.0], 0.0), r"need must be positive, in mass per m² \(got 0.0\)"),
+    (lambda: elastic([[0, 0], [0, 0]], [1.0, 1.0], 1.0), r"places must differ \(places 0 and 1"),
+    (lambda: spanner(hamming(2), 0.9), r"stretch must be at least 1 \(got 0.9\)"),
+    (lambda: spanner([[0, 1, 3], [1, 0, 1], [3, 1, 0]], 1.5), r"triangle inequality at \(2, 1, 0\)"),
 )
-def test_bad_input_is_refused(wrong, message):
-    with pytest.raises(ValueError, match=message):
-        wrong()

@@ -23,7 +23,7 @@ def problems(draw, max_places=4):
     return prior, rng.random((n, n)), euclidean(rng.random((n, 2)))
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(problems(), st.floats(0.2, 3), st.floats(0.1, 0.95))
 def test_it_equals_the_twin(problem, epsilon, share):
     prior, cost, d = problem
@@ -51,7 +51,7 @@ def test_what_is_left_out_is_left_out():
     assert result == (pytest.approx(0.0, abs=1e-9), 4)
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(problems(max_places=3), st.floats(0.1, 0.95))
 def test_the_game_has_the_value_of_the_program(problem, share):
     """Theorem 1: the least cost over all attacks that can be best responses is that of (21)."""

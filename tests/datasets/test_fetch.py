@@ -7,6 +7,7 @@ import zipfile
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
+from conftest import refuses
 
 from mobpriv.datasets import DATASETS, NeedsRegistration, fetch, load
 from mobpriv.datasets.fetching import sha256_of
@@ -77,9 +78,7 @@ def test_an_archive_is_unpacked_once_and_read(server, cache):
 
 def refused(url, says, folder):
     """It says so in one line, asks nobody and leaves nothing behind."""
-    with pytest.raises(ValueError, match=says) as error:
-        fetch("mdc", url)
-    assert "\n" not in str(error.value)
+    refuses(says, fetch, "mdc", url)
     assert list(folder.rglob("*")) == []
 
 
@@ -93,8 +92,7 @@ def test_the_first_download_is_trusted_and_holds_ever_after(server, cache, monke
     assert file.read_bytes() == FILES["/table.csv"]
     file.unlink()
     monkeypatch.setitem(FILES, "/table.csv", b"changed at the source")
-    with pytest.raises(ValueError, match="first download"):
-        fetch("mdc", url)
+    refuses("first download", fetch, "mdc", url)
     assert not file.exists()
 
 
@@ -123,8 +121,7 @@ def test_what_needs_registration_says_where_and_what_then(name, cache):
     assert "\n" not in text
     with pytest.raises(NeedsRegistration, match="comes with the book"):
         fetch("city")
-    with pytest.raises(ValueError, match="no data set is called 'gowalla'; known: city"):
-        fetch("gowalla")
+    refuses("no data set is called 'gowalla'; known: city", fetch, "gowalla")
 
 
 ENDS = ["", *"..%2f..%2fout.txt .. %2e%2e . %2ftmp%2fout.txt ..%5cout.txt %00 a%0ab .zip ..zip a.sha256 C:x".split()]
@@ -146,8 +143,7 @@ def test_plain_http_is_refused_but_on_this_machine(url, tmp_path):
 
 
 def test_a_redirection_to_plain_http_is_refused(server, cache):
-    with pytest.raises(ValueError, match="only https"):
-        fetch("mdc", server[0] + "/to/http://example.org/table.csv")
+    refuses("only https", fetch, "mdc", server[0] + "/to/http://example.org/table.csv")
     assert list(cache.rglob("*")) == []
     assert fetch("mdc", f"{server[0]}/to/{server[0]}/table.csv") == cache / "mdc"  # this machine may lead to itself
 
@@ -155,7 +151,5 @@ def test_a_redirection_to_plain_http_is_refused(server, cache):
 @pytest.mark.parametrize("name", ["../out.txt", "a/../../out.txt", "/out.txt", "..\\out.txt", "C:/out.txt"])
 def test_an_archive_that_would_leave_its_folder_is_refused(server, tmp_path, monkeypatch, name):
     monkeypatch.setitem(FILES, "/bad.zip", archive({"inside.txt": "x", name: "x"}))
-    with pytest.raises(ValueError, match="leaves the folder") as error:
-        fetch("geolife", server[0] + "/bad.zip")
-    assert "\n" not in str(error.value)
+    refuses("leaves the folder", fetch, "geolife", server[0] + "/bad.zip")
     assert [path.name for path in tmp_path.rglob("*")] == ["cache", "geolife"]

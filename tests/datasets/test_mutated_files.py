@@ -11,7 +11,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mobpriv.datasets import (
@@ -125,7 +125,6 @@ def outcome(read, content: bytes):
 
 
 @pytest.mark.parametrize("name", FORMATS)
-@settings(deadline=None)
 @given(changes=CHANGES)
 @example(changes=[("insert", 0.46875, b"e", 1)])  # an infinite time among numbers
 def test_every_line_is_read_or_counted(name, changes):
@@ -149,7 +148,6 @@ def test_every_line_is_read_or_counted(name, changes):
         assert len(traces) >= len(set(intact))
 
 
-@settings(deadline=None)
 @given(changes=CHANGES)
 def test_every_line_of_the_table_of_owners_is_read_or_counted(changes):
     content = changed(OWNERS, changes)
@@ -160,7 +158,6 @@ def test_every_line_of_the_table_of_owners_is_read_or_counted(changes):
     assert len(traces) + left_out.loc[left_out["rule"].isin(["user missing", NO_USER]), "records"].sum() == N
 
 
-@settings(deadline=None)
 @given(changes=CHANGES)
 def test_a_damaged_archive_is_refused_in_one_line_or_read(changes):
     packed = of_folder(lambda folder: read_table(folder / "t.csv.gz"), "t.csv.gz")
@@ -188,7 +185,6 @@ CALL_PIECES = [
 @pytest.mark.parametrize(
     "form", ["{user},{t},{cell},1,60", "{user},2008-05-17T{h}:12:00Z,{cell},2,7200", '"{user}",{t},"{cell}",1,60']
 )
-@settings(deadline=None)
 @given(changes=changes_of(PIECES + CALL_PIECES, 0.1), block=st.integers(1, 400))
 def test_calls_give_the_same_profiles_by_table_and_by_file(form, changes, block):
     records = [form.format(t=T + 3600 * k, h=10 + k % 9, user="ab"[k % 2], cell=1 + k % 3 // 2) + "\n" for k in range(N)]
@@ -277,7 +273,6 @@ def one_call(**given):
     return pa.table({"user": ["a"], "t": [T], "cell": ["1"], "end_cell": ["1"], "duration": [60]} | given)
 
 
-@settings(deadline=None)
 @given(table=typed_tables())
 @example(one_call(t=pa.array([LAST], pa.timestamp("us")), duration=[0]))
 @example(one_call(duration=[float("nan")]))

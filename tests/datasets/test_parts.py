@@ -5,7 +5,7 @@ from contextlib import suppress
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mobpriv.datasets import lines, load
@@ -31,7 +31,6 @@ def texts(draw):
 
 
 @pytest.mark.parametrize("order", [["user", "t", "lat", "lng", "note"], ["note", "t", "lat", "lng", "user"]])
-@settings(deadline=None)  # the first example compiles
 @given(text=texts(), max_users=st.integers(1, 4), begins=st.sampled_from(["", "a"]), without=st.sampled_from([(), ("a",)]))
 def test_a_part_of_a_text_is_what_dropping_the_others_leaves(tmp_path_factory, text, order, max_users, begins, without):
     if order[0] == "note":

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
+from conftest import refuses
 
 from mobpriv.datasets import city_truth, points
 from mobpriv.datasets.city import city_points
@@ -48,17 +49,14 @@ def test_columns_by_other_names_and_blank_lines(file):
     ],
 )
 def test_what_is_no_point_is_refused_in_one_line(file, text, line):
-    with pytest.raises(ValueError, match=line) as refused:
-        points(file(text))
-    assert "\n" not in str(refused.value)
+    refuses(line, points, file(text))
 
 
 def test_parquet_faults(tmp_path):
     outside = r"lat must be .* \(1 point outside, first in row 1: nan\)"
     for table, says in (({"lat": [1.0, np.nan], "lng": [2.0, 3.0]}, outside), ({"lat": [1.0]}, "no column lng")):
         pd.DataFrame(table).to_parquet(tmp_path / "points.parquet")
-        with pytest.raises(ValueError, match=says):
-            points(tmp_path / "points.parquet")
+        refuses(says, points, tmp_path / "points.parquet")
     with pytest.raises(FileNotFoundError, match="a file is needed here, and there is none"):
         points(tmp_path / "nothing.csv")
 
@@ -77,8 +75,7 @@ def test_of_a_file_with_the_points_of_several_one_is_taken(tmp_path):
     with pytest.raises(ValueError, match=r"no point has a source that begins with 'here' \(there are: city, osm_2026\)"):
         points_of(real, beside, "p.csv", "here")
     path.write_text("lat,lng\n1,1\n")
-    with pytest.raises(ValueError, match="points_source needs a column source"):
-        points_of(real, beside, "p.csv", "osm")
+    refuses("points_source needs a column source", points_of, real, beside, "p.csv", "osm")
     assert points_of(real, beside, "") is None
 
 

@@ -4,6 +4,7 @@ import re
 
 import pandas as pd
 import pytest
+from conftest import refuses
 
 from mobpriv import datasets
 from mobpriv.datasets import Unclear, recognised
@@ -109,8 +110,7 @@ def test_a_parquet_file_is_known_by_its_bytes_and_bars_as_separators(tmp_path, n
 def test_what_is_no_table_is_called_what_it_is(tmp_path, content, words):
     (tmp_path / "t.csv").write_bytes(content)
     for read in (recognised, datasets.load):
-        with pytest.raises(ValueError, match=words):
-            read(tmp_path / "t.csv")
+        refuses(words, read, tmp_path / "t.csv")
 
 
 @pytest.mark.parametrize("name", ["t.csv", "t.parquet"])
@@ -131,8 +131,7 @@ def test_nobody_is_called_null(tmp_path, name, max_users):
 def test_metres_are_not_taken_for_swapped_degrees(tmp_path):
     metres = "look like metres of a projection: reproject them to degrees of WGS 84"
     for place, words in (("6859790.2,652470.1", metres), ("151.2,-33.9", "lat and lng look swapped")):
-        with pytest.raises(ValueError, match=words):
-            datasets.load(write(tmp_path, "user,t,lat,lng", f"a,{T},{place}"))
+        refuses(words, datasets.load, write(tmp_path, "user,t,lat,lng", f"a,{T},{place}"))
 
 
 @pytest.mark.parametrize(

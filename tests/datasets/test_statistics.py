@@ -41,7 +41,6 @@ ROWS = st.lists(
 
 
 @given(ROWS)
-@settings(deadline=None)
 def test_radius_of_gyration_equals_its_definition(rows):
     traces = table(rows)
     fast, slow = radius_of_gyration(traces), naive.radius_of_gyration(traces)
@@ -51,7 +50,6 @@ def test_radius_of_gyration_equals_its_definition(rows):
 
 
 @given(ROWS)
-@settings(deadline=None)
 def test_dwells_equal_their_definition(rows):
     traces = table(rows)
     computed = dwells(traces, 200.0, 900.0)
@@ -60,7 +58,7 @@ def test_dwells_equal_their_definition(rows):
 
 
 @given(ROWS)
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 def test_uniqueness_lies_around_its_definition(rows):
     traces = table(rows)
     points = naive.points_of(traces, 800.0)

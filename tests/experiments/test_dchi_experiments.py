@@ -6,6 +6,7 @@ import naive_dchi as naive
 import numpy as np
 import pandas as pd
 import pytest
+from conftest import refuses
 from dchi_making import halves
 
 from mobpriv import datasets
@@ -39,8 +40,7 @@ class TestStatistician:
 
     @pytest.mark.parametrize("p", [0.5, np.nan, -0.1, 1.1])
     def test_where_no_estimate_exists(self, p):
-        with pytest.raises(ValueError, match=r"p must lie in \[0, 1\] and not be 1/2"):
-            corrected_visitors(np.ones((3, 2), bool), p)
+        refuses(r"p must lie in \[0, 1\] and not be 1/2", corrected_visitors, np.ones((3, 2), bool), p)
 
 
 class TestSamples:
@@ -60,14 +60,10 @@ class TestSamples:
     def test_refused(self):
         with pytest.raises(ValueError, match=r"a sample of 500 users needs 500 users with 6 distinct POIs .* of 400"):
             draw(SETTING, np.random.default_rng(1), n=500)
-        with pytest.raises(ValueError, match="draws must be a whole number"):
-            draw(SETTING, np.random.default_rng(1), 0)
-        with pytest.raises(ValueError, match="of the same users, in one order"):
-            sample_setting(FIRST, SECOND.iloc[::-1])
-        with pytest.raises(ValueError, match="whole numbers"):
-            sample_setting(FIRST.astype(float), SECOND)
-        with pytest.raises(ValueError, match="scenario must be"):
-            perturbed_profiles(SAMPLES, dchi.COUNTS, 1.0, "3")
+        refuses("draws must be a whole number", draw, SETTING, np.random.default_rng(1), 0)
+        refuses("of the same users, in one order", sample_setting, FIRST, SECOND.iloc[::-1])
+        refuses("whole numbers", sample_setting, FIRST.astype(float), SECOND)
+        refuses("scenario must be", perturbed_profiles, SAMPLES, dchi.COUNTS, 1.0, "3")
 
     def test_who_leaks_what_of_which_period(self):
         for protection in (dchi.BOOLEANS, dchi.COUNTS):
@@ -86,8 +82,7 @@ class TestSamples:
             np.testing.assert_array_equal(known["2.2"].published[7], perturbed[7][users])
             fewer = leaked(SAMPLES, protection, perturbed, "2.2", 20)  # who leaks first also leaks when more do
             assert all(set(a) < set(b) for a, b in zip(fewer.users, known["2.2"].users, strict=True))
-            with pytest.raises(ValueError, match="amount must be a whole number"):
-                leaked(SAMPLES, protection, perturbed, "2.1", 30)
+            refuses("amount must be a whole number", leaked, SAMPLES, protection, perturbed, "2.1", 30)
 
     @pytest.mark.parametrize("protection", PROTECTIONS, ids=str)
     def test_profiles_are_what_the_mechanism_publishes(self, protection):
@@ -204,8 +199,7 @@ def test_the_correction_that_the_paper_lacks():
     assert dchi.level(SAMPLES, dchi.BOOLEANS)[0] == pytest.approx((SAMPLES.day[0] > 0).sum() / 29)
     assert dchi.level(SAMPLES, dchi.COUNTS)[0] == pytest.approx(SAMPLES.day[0].sum() / 29)
     assert np.ravel(dchi.band(np.arange(101.0)[:, None])).tolist() == pytest.approx([50, 5, 95])
-    with pytest.raises(ValueError, match="corrected is for booleans"):
-        dchi.error(SAMPLES, dchi.COUNTS, [1.0], True)
+    refuses("corrected is for booleans", dchi.error, SAMPLES, dchi.COUNTS, [1.0], True)
 
 
 def test_what_the_likelihood_cannot_know_is_refused():
@@ -267,8 +261,7 @@ def test_a_days_profiles_are_those_of_a_plain_count(few):
 )
 def test_what_is_refused(few, given, line):
     given = {"data": few[0]} | given
-    with pytest.raises(ValueError, match=line):
-        choose_days(given.pop("data"), **given)
+    refuses(line, choose_days, given.pop("data"), **given)
 
 
 def test_users_of_traces_call_and_who_is_left_out_does_not():
@@ -312,10 +305,8 @@ class TestTogether:
         assert set(day[:, 0]) == set(np.flatnonzero(joined.per_day >= n))
         with pytest.raises(ValueError, match=f"there are {joined.per_day.max()} of .* on the best day"):
             draw(joined, np.random.default_rng(1), 1, int(joined.per_day.max()) + 1)
-        with pytest.raises(ValueError, match="no day to draw from"):
-            join_settings([])
-        with pytest.raises(ValueError, match="the same POIs and the same least"):
-            join_settings([self.days[0], sample_setting(*halves(150), least=5)])
+        refuses("no day to draw from", join_settings, [])
+        refuses("the same POIs and the same least", join_settings, [self.days[0], sample_setting(*halves(150), least=5)])
 
 
 class TestSmallParts:
@@ -324,8 +315,7 @@ class TestSmallParts:
         assert dchi.protection("N5") == dchi.NEAR_BOOLEANS
         assert dchi.protection("F3", True, rounding="floor") == dchi.Protection(True, 3, "further", rounding="floor")
         for wrong in ("", "five", "N", "N-1", "M5"):
-            with pytest.raises(ValueError, match=r'chi must be "all", or N or F'):
-                dchi.protection(wrong)
+            refuses(r'chi must be "all", or N or F', dchi.protection, wrong)
 
     def test_who_is_like_no_other(self):
         profiles = np.array([[[1, 0], [1, 0], [0, 1]], [[1, 0], [2, 0], [0, 1]]])

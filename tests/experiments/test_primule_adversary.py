@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mobpriv.experiments.primule_adversary import (
@@ -34,7 +34,6 @@ def test_who_is_wrong_is_wrong_by_a_day_in_so_many_cells(wrong):
         days_wrong(counts, 25, rng)
 
 
-@settings(deadline=None)
 @given(GROUPS)
 def test_what_a_group_gives_away_equals_the_definition(rows):
     group, trait = map(np.array, zip(*rows, strict=True))
@@ -88,14 +87,8 @@ def test_who_knows_one_week_reads_the_rest_off_the_nearest():
         assert probability[i] == pytest.approx((np.rint(published[near] * DAYS) == days[i]).mean(axis=0))
 
 
-def test_what_is_published_as_it_is_is_read_rightly():
-    days = np.zeros((2, 24), int)
-    days[0, 0] = days[0, 8] = 1
-    assert (infer_cells(days / DAYS, days, days / DAYS, np.array(["P", "P"]), np.arange(6)) == 1).all()
-    # both alike in the week that he knows: of each cell in which they differ he is right about one of two
-    days[1, 0] = 1
-    assert infer_cells(days / DAYS, days, days / DAYS, np.array(["P", "P"]), np.arange(6))[0, 8] == 0.5
-    # of three alike in that week two are published alike, with a call in cell 8, and the third has none
+def test_of_profiles_as_near_each_counts_as_often_as_it_is_published():
+    """Of three alike in the week that he knows two are published alike, with a call in cell 8; the third has none."""
     days = np.zeros((3, 24), int)
     days[:2, 8] = 1
     probability = infer_cells(days / DAYS, days, days / DAYS, np.array(["P"] * 3), np.arange(6))

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from conftest import refusals
 
 from mobpriv.experiments.primule_scale import (
     MUNICIPALITY_COLUMNS,
@@ -71,22 +72,17 @@ def test_serial_and_parallel_and_other_orders_are_the_same():
     np.testing.assert_array_equal(one.totals, other.totals)
 
 
-@pytest.mark.parametrize(
-    ("wrong", "given", "words"),
-    [
-        ("x", {}, "a table with the columns user, municipality, key"),
-        (PROFILES[["user", "key"]], {}, "a table with the columns"),
-        (PROFILES.iloc[:0], {}, "one row or more"),
-        (PROFILES.assign(municipality=PROFILES["municipality"].where(PROFILES.index != 7)), {}, "in row 7 has none"),
-        (PROFILES.assign(key=-1), {}, "a key must be that of a profile"),
-        (PROFILES, {"k": 1}, "k must"),
-        (PROFILES, {"workers": 0}, "workers must"),
-        (PROFILES, {"h": [24]}, "h must"),
-    ],
+test_refused = refusals(
+    ("x", {}, "a table with the columns user, municipality, key"),
+    (PROFILES[["user", "key"]], {}, "a table with the columns"),
+    (PROFILES.iloc[:0], {}, "one row or more"),
+    (PROFILES.assign(municipality=PROFILES["municipality"].where(PROFILES.index != 7)), {}, "in row 7 has none"),
+    (PROFILES.assign(key=-1), {}, "a key must be that of a profile"),
+    (PROFILES, {"k": 1}, "k must"),
+    (PROFILES, {"workers": 0}, "workers must"),
+    (PROFILES, {"h": [24]}, "h must"),
+    call=lambda wrong, given: over_municipalities(wrong, **{"k": 5} | given),
 )
-def test_refused(wrong, given, words):
-    with pytest.raises(ValueError, match=words):
-        over_municipalities(wrong, **{"k": 5} | given)
 
 
 def test_what_comes_out_is_what_the_pages_count():

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from conftest import refuses
 from pulp_making import wanderers
 
 from mobpriv.base import estimates
@@ -48,8 +49,7 @@ class TestWho:
         sampled_counts, full_counts = (c.traces["user"].value_counts()[users].tolist() for c in (sampled, full))
         assert sampled_counts == full_counts
         assert len(pulp.prepare("city", sample=10_000).traces) == len(full.traces)
-        with pytest.raises(ValueError, match=r"sample must be a whole number, at least 0 \(got -1\)"):
-            pulp.prepare("city", sample=-1)
+        refuses(r"sample must be a whole number, at least 0 \(got -1\)", pulp.prepare, "city", sample=-1)
 
 
 class TestLaws:
@@ -144,8 +144,7 @@ class TestSummary:
         # of the five lowest, the five in the middle, the five highest
         assert pulp.averaged_percentiles(values, (5, 50, 95), 5) == [3, 15, 28]
         assert pulp.averaged_percentiles(values, (5, 50), 1, "inverted_cdf") == [2, 15]
-        with pytest.raises(ValueError, match=r"at least 5 users \(got 4\)"):
-            pulp.averaged_percentiles(values[:4], (50,), 5)
+        refuses(r"at least 5 users \(got 4\)", pulp.averaged_percentiles, values[:4], (50,), 5)
 
     def test_of_too_few_users_no_level_is_kept(self, ratio):
         chosen, levels = ratio
@@ -154,8 +153,7 @@ class TestSummary:
         results = pulp.summary(PU_RATIO, chosen, levels, SWEEPS, least)
         kinds = {name.split(".")[0] for name in results}
         assert kinds == {"users", "no_model", "no_poi", "share"}, "shares of all users tell of no single one"
-        with pytest.raises(ValueError, match=r"^least must be a whole number, at least 1 \(got 0\)$"):
-            pulp.summary(PU_RATIO, chosen, levels, SWEEPS, 0)
+        refuses(r"^least must be a whole number, at least 1 \(got 0\)$", pulp.summary, PU_RATIO, chosen, levels, SWEEPS, 0)
 
     def test_who_has_no_model_is_told_from_whom_no_mechanism_helps(self, ratio):
         chosen, levels = ratio

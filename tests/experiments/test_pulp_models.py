@@ -6,6 +6,7 @@ from math import nan, pi
 import numpy as np
 import pandas as pd
 import pytest
+from conftest import refusals, refuses
 from hypothesis import given
 from hypothesis import strategies as st
 from pulp_making import journey, wanderers
@@ -119,10 +120,11 @@ def test_hurried_keeps_users_apart():
     assert pm.walking_speed(people, 60.0).isna().tolist() == [False, True, False], "of one record nothing is left"
 
 
-@pytest.mark.parametrize(("wrong", "words"), [({"alpha": 0}, "alpha"), ({"speed": -1}, "speed")])
-def test_what_hurried_refuses(wrong, words):
-    with pytest.raises(ValueError, match=words):
-        pm.PromesseAtSpeed(**wrong)
+test_what_hurried_refuses = refusals(
+    ({"alpha": 0}, "alpha"),
+    ({"speed": -1}, "speed"),
+    call=lambda wrong: pm.PromesseAtSpeed(**wrong),
+)
 
 
 def test_values_per_decade_are_the_paper_s():
@@ -136,10 +138,8 @@ def test_values_per_decade_are_the_paper_s():
             values = pm.per_decade(sweep, k)
             assert (values[0], values[-1]) == (sweep.low, sweep.high)
             assert np.diff(np.log(values)) == pytest.approx(np.log(values[1] / values[0]))
-    with pytest.raises(ValueError, match="count"):
-        pm.per_decade(GEO_I, 0)
-    with pytest.raises(ValueError, match="two values"):
-        pm.per_decade(Sweep(GeoI(), "epsilon", [0.01, 0.011], "utility"), 1)
+    refuses("count", pm.per_decade, GEO_I, 0)
+    refuses("two values", pm.per_decade, Sweep(GeoI(), "epsilon", [0.01, 0.011], "utility"), 1)
 
 
 @pytest.mark.parametrize("count", [3, 5, 8, 13])
@@ -215,24 +215,17 @@ def test_real_levels_and_what_is_refused():
     inside, outside = sweep.values[::2] + sweep.values[-1:], sweep.values[1:-1:2]
     variances = pm.error_variances(measured, "privacy", {"Geo-I": inside}, {"Geo-I": outside}, (sweep,))
     assert variances["user"].tolist() == ["a", "c"], "b has no POI"
-    with pytest.raises(ValueError, match="the profile lacks"):
-        pm.error_variances(measured, "privacy", {"Geo-I": inside}, {"Geo-I": [0.5]}, (sweep,))
-    with pytest.raises(ValueError, match="metric"):
-        pm.error_variances(measured, "usefulness", {"Geo-I": inside}, {"Geo-I": outside}, (sweep,))
+    refuses("the profile lacks", pm.error_variances, measured, "privacy", {"Geo-I": inside}, {"Geo-I": [0.5]}, (sweep,))
+    refuses("metric", pm.error_variances, measured, "usefulness", {"Geo-I": inside}, {"Geo-I": outside}, (sweep,))
 
 
-@pytest.mark.parametrize(
-    ("given", "line"),
-    [
-        (([], [], 200.0, True), r"^a curve needs at least one value with its level \(got none\)$"),
-        (([50.0], [math.inf], 200.0, True), r"^levels must be numbers \(got inf at place 0\): leave that point out$"),
-        (([50.0], [0.1], 0, True), r"^standard must be positive \(got 0\)$"),
-        (([50.0], [0.1], 200.0, "yes"), r"^rises must be True or False \(got 'yes'\)$"),
-    ],
+test_points_that_no_curve_goes_through = refusals(
+    (([], [], 200.0, True), r"^a curve needs at least one value with its level \(got none\)$"),
+    (([50.0], [math.inf], 200.0, True), r"^levels must be numbers \(got inf at place 0\): leave that point out$"),
+    (([50.0], [0.1], 0, True), r"^standard must be positive \(got 0\)$"),
+    (([50.0], [0.1], 200.0, "yes"), r"^rises must be True or False \(got 'yes'\)$"),
+    call=lambda given: pm.underdetermined(*given),
 )
-def test_points_that_no_curve_goes_through(given, line):
-    with pytest.raises(ValueError, match=line):
-        pm.underdetermined(*given)
 
 
 VALUES = np.array(GEO_I.values)
@@ -299,21 +292,12 @@ def test_a_level_that_never_changes_is_met(shape):
     assert set(pm.POLYNOMIALS) < set(pm.SHAPES)
 
 
-@pytest.mark.parametrize(
-    ("call", "line"),
-    [
-        (lambda: pm.curve("spline", VALUES, np.ones(17), True), r"^shape must be .* \(got 'spline'\)$"),
-        (lambda: pm.curve("arctan", VALUES, np.ones(17), 1), r"^rises must be True or False \(got 1\)$"),
-        (
-            lambda: pm.curve("arctan", [0.1] * 5, [0, 0.5, 1, 1, 1], True),
-            r"^a curve needs at least 4 different values \(got 1\)$",
-        ),
-        (lambda: pm.curve("isotonic", VALUES, np.ones(16), True), r"^each value needs one level \(got 17 values, 16 levels\)$"),
-    ],
+test_what_is_refused = refusals(
+    (lambda: pm.curve("spline", VALUES, np.ones(17), True), r"^shape must be .* \(got 'spline'\)$"),
+    (lambda: pm.curve("arctan", VALUES, np.ones(17), 1), r"^rises must be True or False \(got 1\)$"),
+    (lambda: pm.curve("arctan", [0.1] * 5, [0, 0.5, 1, 1, 1], True), r"^a curve needs at least 4 different values \(got 1\)$"),
+    (lambda: pm.curve("isotonic", VALUES, np.ones(16), True), r"^each value needs one level \(got 17 values, 16 levels\)$"),
 )
-def test_what_is_refused(call, line):
-    with pytest.raises(ValueError, match=line):
-        call()
 
 
 def test_saturation_levels_within_the_metrics_range():
@@ -371,18 +355,13 @@ def test_the_mechanism_with_the_better_other_metric_is_taken():
     assert pm.closed_form([ONE, more], "utility", 0.5).mechanism == "more"
 
 
-@pytest.mark.parametrize(
-    ("given", "line"),
-    [
-        (([ONE], "speed", 0.5), r'^metric must be "privacy" or "utility" \(got \'speed\'\)$'),
-        (([ONE], "privacy", 1.5), r"^least must lie in \[0, 1\] \(got 1.5\)$"),
-        (([], "privacy", 0.5), r"^a law needs at least one candidate \(got none\)$"),
-        (([ONE._replace(low=0.0)], "privacy", 0.5), r"^the range of Geo-I must be positive, .* \(got 0.0 to 1.0\)$"),
-    ],
+test_what_the_formula_refuses = refusals(
+    (([ONE], "speed", 0.5), r'^metric must be "privacy" or "utility" \(got \'speed\'\)$'),
+    (([ONE], "privacy", 1.5), r"^least must lie in \[0, 1\] \(got 1.5\)$"),
+    (([], "privacy", 0.5), r"^a law needs at least one candidate \(got none\)$"),
+    (([ONE._replace(low=0.0)], "privacy", 0.5), r"^the range of Geo-I must be positive, .* \(got 0.0 to 1.0\)$"),
+    call=lambda given: pm.closed_form(*given),
 )
-def test_what_the_formula_refuses(given, line):
-    with pytest.raises(ValueError, match=line):
-        pm.closed_form(*given)
 
 
 def recommendations(*rows) -> pd.DataFrame:
@@ -400,8 +379,7 @@ def test_moved_tells_changes_from_factors():
     assert set(pm.recommendation_changes(none, one)) == {"changed"}, "nobody keeps a mechanism"
     assert set(pm.recommendation_changes(one, one)) == {"changed", "factor"}
     assert set(pm.recommendation_changes(one, one, 2)) == {"changed"}, "no factor of too few"
-    with pytest.raises(ValueError, match="same users"):
-        pm.recommendation_changes(one, base)
+    refuses("same users", pm.recommendation_changes, one, base)
 
 
 def test_kept_counts_draws_and_users_without_a_recommendation():

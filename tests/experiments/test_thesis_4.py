@@ -169,14 +169,6 @@ def test_whoever_needs_no_alteration_stays_whatever_target_is_named(setting, mec
     np.testing.assert_array_equal(hmc_result.shares.toarray()[unaltered], alteration.shares.toarray()[unaltered])
 
 
-def test_the_map_is_the_targets_rather_than_her_own(setting, mechanism, most_similar):
-    alteration = t4.altered_towards(mechanism, setting.secret, most_similar[5])
-    altered = alteration.users[alteration.users["target"].notna()]
-    assert (altered["target"] == most_similar.loc[altered.index, 5]).all()
-    assert (altered["target_after"] < altered["own"]).all()
-    assert (altered["nearer"] >= 1).all()
-
-
 @pytest.mark.parametrize("wrong", [{}, "herself", "nobody"])
 def test_a_target_is_another_known_user(setting, mechanism, wrong):
     targets = {user: {"herself": user, "nobody": "nobody"}[wrong] for user in setting.users} if wrong else {}
@@ -242,15 +234,6 @@ def test_a_record_moved_off_the_path_is_seen():
     beside = track((1, 0.1, 0.05))
     assert t4.origins(trace, beside, GRID).tolist() == ["within a visit"]
     assert distances_to_path(trace, beside)[0] > 1
-
-
-def test_traces_that_need_no_alteration_hold_their_own_records_only(setting, mechanism):
-    alteration = mechanism.alter(setting.secret)
-    published = mechanism.rebuild(setting.secret, alteration, np.random.default_rng(1)).traces
-    untouched = alteration.users.index[alteration.users["outcome"] == "not needed"]
-    untouched_records = rows(published, published["user"].isin(untouched).to_numpy())
-    assert len(untouched_records)
-    assert set(t4.origins(setting.secret, untouched_records, mechanism.grid)) == {"recorded"}
 
 
 # ------------------------------------------------------------------------------------------------------ the pages' results

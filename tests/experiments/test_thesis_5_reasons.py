@@ -8,6 +8,7 @@ import naive_profiles as naive
 import numpy as np
 import pandas as pd
 import pytest
+from conftest import refusals
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.ensemble import ExtraTreesClassifier
@@ -15,7 +16,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 from trace_making import strolls, traces_of, walks
 
-from mobpriv.attacks import APAttack, ILLAttack, POIAttack
+from mobpriv.attacks import APAttack, ILLAttack
 from mobpriv.attacks.ill import extra_trees
 from mobpriv.attacks.policies import reidentified
 from mobpriv.experiments import thesis_5 as reasons
@@ -32,7 +33,7 @@ def shares(traces, grid):
     return {user: dict(zip(maps.cells[row.indices], row.data, strict=True)) for user, row in rows.items()}
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(st.lists(walks, min_size=1, max_size=4), st.lists(walks, min_size=1, max_size=3), st.integers(1, 4))
 def test_the_nearest_past_equals_its_definition(known, anonymous, k):
     """All pairs one by one; names among which the sub-traces of "u" lie on both sides of those of "u-1"."""
@@ -118,28 +119,13 @@ def test_some_features_are_columns_of_all(groups, names, has_cells):
     assert fitted.rank(traces).shape == (len(subset.users), 2)
 
 
-def test_who_differs_by_the_number_of_records_is_found_by_it_alone():
-    """At one place, recorded every 10 and every 5 minutes."""
-    at_home = lambda step, days: [(86_400 * d + t, 0, 0) for d in days for t in range(0, 86_400, step)]  # noqa: E731
-    known = traces_of([at_home(600, range(4)), at_home(300, range(4))])
-    secret = slices(traces_of([at_home(600, [9]), at_home(300, [9])]), 1800)
-    for group, rate in (("nbRecords", 1), ("cells", 0)):  # with the cells alone all are tied
-        ranking = reasons.FeatureSubset(groups=(group,), trees=10).fit(known).rank(secret.traces)
-        assert reidentified(ranking, person=secret.owner.to_dict()).mean() == rate
-
-
-@pytest.mark.parametrize(
-    ("given", "line"),
-    [
-        ({"groups": ("cells", "weather")}, "groups must be some of hourOfDay, nbRecords, centre, cells .got 'weather'"),
-        ({"groups": ()}, "groups must hold a feature"),
-        ({"groups": ("hourOfDay",), "delta": 86_400.0}, "groups must hold a feature that sub-traces of 86400 s have"),
-        ({"groups": ("cells",), "trees": 0}, "trees must be a whole number"),
-    ],
+test_bad_groups = refusals(
+    ({"groups": ("cells", "weather")}, "groups must be some of hourOfDay, nbRecords, centre, cells .got 'weather'"),
+    ({"groups": ()}, "groups must hold a feature"),
+    ({"groups": ("hourOfDay",), "delta": 86_400.0}, "groups must hold a feature that sub-traces of 86400 s have"),
+    ({"groups": ("cells",), "trees": 0}, "trees must be a whole number"),
+    call=lambda given: reasons.FeatureSubset(**given),
 )
-def test_bad_groups(given, line):
-    with pytest.raises(ValueError, match=line):
-        reasons.FeatureSubset(**given)
 
 
 def test_a_random_forest_differs_in_the_cut_point_alone():
@@ -188,11 +174,3 @@ def test_many_users_of_one_sub_trace_each_are_no_warning():
     users = traces_of([[(0, 5000 * i, 0), (60, 5000 * i, 0)] for i in range(12)])
     for variant in reasons.classifiers("sessions", 5, 1).values():
         assert variant.fit(users).rank(users).shape == (12, 12)
-
-
-def test_no_session_holds_a_stop_of_an_hour():
-    """Who never moves has one in every day and in no half hour."""
-    at_home = traces_of([[(60 * i, 0, 0) for i in range(3000)]])
-    for length, has_stop in ((1800, False), (86_400, True)):
-        has_profile = POIAttack(200.0, 3600.0).fit(at_home).rank(slices(at_home, length).traces).notna().to_numpy()
-        assert has_profile[:-1].all() == has_profile.any() == has_stop

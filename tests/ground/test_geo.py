@@ -2,6 +2,7 @@ import json
 
 import numpy as np
 import pytest
+from conftest import refuses
 from pyproj import Geod
 
 from mobpriv.ground import geo
@@ -38,8 +39,7 @@ def test_there_and_back():
 
 
 def test_unknown_plane():
-    with pytest.raises(ValueError, match=r"plane must be .* \(got 'utm'\)"):
-        geo.to_plane([1.0], [1.0], "utm")
+    refuses(r"plane must be .* \(got 'utm'\)", geo.to_plane, [1.0], [1.0], "utm")
 
 
 def test_meridian_arc():
@@ -81,5 +81,4 @@ def test_a_move_is_as_long_as_it_says(latitudes, metres, error):
 
 @pytest.mark.parametrize("lat", [90.0, -90.0])
 def test_the_mercator_plane_has_no_poles(lat):
-    with pytest.raises(ValueError, match=rf'no poles \(got latitude {lat} at position 1\).*plane="ground"'):
-        geo.to_plane([0.0, lat], [0.0, 0.0], "mercator")
+    refuses(rf'no poles \(got latitude {lat} at position 1\).*plane="ground"', geo.to_plane, [0.0, lat], [0.0, 0.0], "mercator")

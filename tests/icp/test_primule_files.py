@@ -10,6 +10,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 from call_making import CELLS, ROME, calls_of
+from conftest import refuses
 
 from mobpriv.calls.table import as_cells
 from mobpriv.datasets import Unclear, load_calls, read_calls
@@ -364,8 +365,7 @@ class TestFilesThatAreNotWhole:
         assert "every_slot must be True or False" in self.refused(bare, every_slot=1)
         with pytest.raises(FileNotFoundError, match="a file is needed here"):
             icps_of_files(tmp_path / "nothing.csv", NOVEMBER)
-        with pytest.raises(ValueError, match="window must be a Window"):
-            icps_of_files(bare, "2016-11-01")
+        refuses("window must be a Window", icps_of_files, bare, "2016-11-01")
 
 
 FULL = """
@@ -384,8 +384,7 @@ def test_nothing_to_put_together(tmp_path):
     CALLS.to_parquet(tmp_path / "calls.parquet")
     job, _ = make_job(tmp_path / "calls.parquet", NOVEMBER, CELLS, None, "", "", False, False)
     for call in (lambda: merge_tables([]), lambda: assemble_profiles([], job)):
-        with pytest.raises(ValueError, match=r"one partial table of profiles or more to put together \(got none\)"):
-            call()
+        refuses(r"one partial table of profiles or more to put together \(got none\)", call)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no such limit")
@@ -439,5 +438,4 @@ class TestCluster:
                 ValueError, match=r"cluster must be a distributed\.Client or the address of a scheduler .got int"
             ):
                 icps_on_cluster(parquet, NOVEMBER, 3)
-            with pytest.raises(ValueError, match="cannot be read to its end"):
-                icps_on_cluster(with_a_hole(parquet), NOVEMBER, client, CELLS)
+            refuses("cannot be read to its end", icps_on_cluster, with_a_hole(parquet), NOVEMBER, client, CELLS)

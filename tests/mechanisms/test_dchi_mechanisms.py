@@ -11,8 +11,9 @@ import naive_dchi as naive
 import numpy as np
 import pandas as pd
 import pytest
+from conftest import refuses
 from dchi_making import day
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -107,9 +108,7 @@ class TestEveryMechanism:
 
     @pytest.mark.parametrize("wrong", ["x", None, COUNTS.astype(float), COUNTS.astype(float).replace(1.0, np.nan), COUNTS - 3])
     def test_what_is_no_profile_is_refused(self, mechanism, wrong):
-        with pytest.raises(ValueError, match="profiles must") as refused:
-            mechanism.protect(wrong, np.random.default_rng(1))
-        assert "\n" not in str(refused.value)
+        refuses("profiles must", mechanism.protect, wrong, np.random.default_rng(1))
 
 
 @dataclass(frozen=True)
@@ -205,7 +204,6 @@ class TestLaw:
             np.testing.assert_allclose(result, law_of(mechanism, value)[: len(outputs)], atol=1e-12)
 
 
-@settings(deadline=None)
 @given(st.floats(0.05, 8), st.integers(0, 12), st.integers(0, 12), st.sampled_from(noise.ROUNDING_RULES))
 def test_closed_forms_equal_the_definitions(epsilon, y, c, rounding):
     result = np.exp(noise.log_laplace(y, c, epsilon, rounding)), np.exp(noise.log_geometric(y, c, epsilon))
@@ -263,13 +261,11 @@ class TestRefused:
         "epsilon", [0, -1, np.nan, np.inf, "1", None, True, [], [1.0, -1.0], [1.0, "x"], np.ones((2, 2)), pd.Series([np.nan])]
     )
     def test_epsilon(self, kind, epsilon):
-        with pytest.raises(ValueError, match="epsilon"):
-            kind(epsilon)
+        refuses("epsilon", kind, epsilon)
 
     @pytest.mark.parametrize("p", [0.0, 0.26, 0.74, 1.0, np.nan, "0.3"])
     def test_p_outside_its_interval(self, p):
-        with pytest.raises(ValueError, match=r"p must lie in 1/\(1 \+ e\^ε\) … e\^ε/\(1 \+ e\^ε\), 0.268941 … 0.731059"):
-            RandomisedResponse(1.0, p=p)
+        refuses(r"p must lie in 1/\(1 \+ e\^ε\) … e\^ε/\(1 \+ e\^ε\), 0.268941 … 0.731059", RandomisedResponse, 1.0, p=p)
         least = 1 / (1 + np.e)
         assert [RandomisedResponse(1.0, p=end).flip for end in (least, 1 - least)] == [least, 1 - least]
 
@@ -277,8 +273,7 @@ class TestRefused:
         "chi", ["all", 3, np.nan, np.ones(3), np.zeros(3, bool), np.ones((2, 2, 2), bool), [True], np.array([[True], [False]])]
     )
     def test_chi(self, chi):
-        with pytest.raises(ValueError, match="chi must"):
-            RandomisedResponse(1.0, chi)
+        refuses("chi must", RandomisedResponse, 1.0, chi)
 
     def test_chi_of_other_users_or_pois(self):
         b = booleans(COUNTS)

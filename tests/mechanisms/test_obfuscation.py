@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from conftest import refusals
 
 from mobpriv.ground.grid import AreaGrid
 from mobpriv.mechanisms import Obfuscation, PersonalisedObfuscation
@@ -110,19 +111,14 @@ def off(s, o, value):
     return channel
 
 
-@pytest.mark.parametrize(
-    ("wrong", "message"),
-    [
-        ({"channel": CHANNEL[:3]}, r"a row for each of the 4 cells .* a column for each of the 4 observables \(got \(3, 4\)\)"),
-        ({"channel": CHANNEL[:, :3]}, r"\(got \(4, 3\)\)"),
-        ({"channel": CHANNEL[:, :0], "observables": []}, r"0 observables \(got \(4, 0\)\)"),
-        ({"channel": off(2, 1, np.nan)}, r"channel must be finite \(got nan at \[2, 1\]\)"),
-        ({"channel": off(0, 3, -0.1)}, r"must be not negative \(got -0.1 at secret 0, observable 3\)"),
-        ({"channel": off(1, 0, 0.5)}, r"row 1 of the channel must sum to 1 within 1e-09 \(got 1.5\)"),
-        ({"observables": [0, 1, 2, 4]}, r"cells of this area run from 0 to 3 \(got 4\)"),
-        ({"outside": "drop"}, r'"leave_out" or "nearest" \(got \'drop\'\)'),
-    ],
+test_what_is_no_mechanism = refusals(
+    ({"channel": CHANNEL[:3]}, r"a row for each of the 4 cells .* a column for each of the 4 observables \(got \(3, 4\)\)"),
+    ({"channel": CHANNEL[:, :3]}, r"\(got \(4, 3\)\)"),
+    ({"channel": CHANNEL[:, :0], "observables": []}, r"0 observables \(got \(4, 0\)\)"),
+    ({"channel": off(2, 1, np.nan)}, r"channel must be finite \(got nan at \[2, 1\]\)"),
+    ({"channel": off(0, 3, -0.1)}, r"must be not negative \(got -0.1 at secret 0, observable 3\)"),
+    ({"channel": off(1, 0, 0.5)}, r"row 1 of the channel must sum to 1 within 1e-09 \(got 1.5\)"),
+    ({"observables": [0, 1, 2, 4]}, r"cells of this area run from 0 to 3 \(got 4\)"),
+    ({"outside": "drop"}, r'"leave_out" or "nearest" \(got \'drop\'\)'),
+    call=lambda wrong: Obfuscation(**{"channel": CHANNEL, "grid": GRID, **wrong}),
 )
-def test_what_is_no_mechanism(wrong, message):
-    with pytest.raises(ValueError, match=message):
-        Obfuscation(**{"channel": CHANNEL, "grid": GRID, **wrong})

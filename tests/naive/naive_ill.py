@@ -21,21 +21,6 @@ def slices(records, seconds):
     return found
 
 
-def algorithm_4(records, seconds):
-    """Algorithm 4 as printed, line by line."""
-    found = []
-    current = []
-    st = records[0][0]
-    for r in records:
-        if r[0] < st + 1000 * seconds:
-            current = [*current, r]
-        else:
-            found = [*found, current]
-            current = [r]
-            st = st + 1000 * seconds
-    return [*found, current]
-
-
 def known(n, share, border):
     """How many of n sub-traces the adversary knows: a share of at least 4/5, or the program's condition on each number k."""
     if border == "program":

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from conftest import refusals
 from pulp_making import Moody, StepStore, wanderers
 
 from mobpriv.mechanisms import GeoI, Promesse
@@ -177,19 +178,13 @@ def test_a_mechanism_that_refuses():
     assert setting["reason"].startswith("Moody refused the trace 111 times, first at most = ")
 
 
-@pytest.mark.parametrize(
-    ("call", "line"),
-    [
-        (lambda: alp(PEOPLE, objectives=[]), r"objectives must hold at least one \(got none\)"),
-        (lambda: alp(PEOPLE, objectives=[Objective("minimise", "speed")]), r"an objective's metric must be .* \(got 'speed'\)"),
-        (lambda: Objective("improve", "privacy"), r'goal must be "minimise", .* or "equal" \(got \'improve\'\)'),
-        (lambda: Objective("minimise", "privacy", 0), r"bound must be positive \(got 0\)"),
-        (lambda: alp(PEOPLE, runs=0), r"runs must be a whole number, at least 1 \(got 0\)"),
-        (lambda: alp(PEOPLE, seed=-1), r"seed must be a whole number, at least 0 \(got -1\)"),
-        (lambda: alp(PEOPLE, workers=0), r"workers must be a whole number, at least 1 \(got 0\)"),
-        (lambda: anneal(abs, 0, 1, np.random.default_rng(1)), r"size must be a whole number, at least 1 \(got 0\)"),
-    ],
+test_what_is_refused = refusals(
+    (lambda: alp(PEOPLE, objectives=[]), r"objectives must hold at least one \(got none\)"),
+    (lambda: alp(PEOPLE, objectives=[Objective("minimise", "speed")]), r"an objective's metric must be .* \(got 'speed'\)"),
+    (lambda: Objective("improve", "privacy"), r'goal must be "minimise", .* or "equal" \(got \'improve\'\)'),
+    (lambda: Objective("minimise", "privacy", 0), r"bound must be positive \(got 0\)"),
+    (lambda: alp(PEOPLE, runs=0), r"runs must be a whole number, at least 1 \(got 0\)"),
+    (lambda: alp(PEOPLE, seed=-1), r"seed must be a whole number, at least 0 \(got -1\)"),
+    (lambda: alp(PEOPLE, workers=0), r"workers must be a whole number, at least 1 \(got 0\)"),
+    (lambda: anneal(abs, 0, 1, np.random.default_rng(1)), r"size must be a whole number, at least 1 \(got 0\)"),
 )
-def test_what_is_refused(call, line):
-    with pytest.raises(ValueError, match=line):
-        call()

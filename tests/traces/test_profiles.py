@@ -15,7 +15,6 @@ from mobpriv.traces import profiles
 from mobpriv.traces.table import as_traces, milliseconds
 
 
-@settings(deadline=None)
 @given(st.lists(walks, min_size=1, max_size=3), st.sampled_from([0, 900, 3600]), st.sampled_from([None, 300, 600]))
 def test_stays_equal_their_definition(user_walks, duration, max_gap):
     traces = traces_of(user_walks)
@@ -31,7 +30,6 @@ def test_stays_equal_their_definition(user_walks, duration, max_gap):
         assert geo.distance(stay_records["lat"].mean(), stay_records["lng"].mean(), stay.lat, stay.lng) < 1e-6
 
 
-@settings(deadline=None)
 @given(st.lists(walks, min_size=1, max_size=2), st.sampled_from([1, 2, 3]))
 def test_pois_equal_their_definition(user_walks, min_stays):
     places, visits = profiles.pois(traces_of(user_walks), 200, 0, min_stays=min_stays)
@@ -73,7 +71,7 @@ def test_empty_and_single():
     assert profiles.heat_maps(nobody, SquareGrid()).counts.shape == (0, 0)
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(st.lists(walks, min_size=1, max_size=3))
 @pytest.mark.parametrize("at_a_time", [1, 20, 10_000])
 def test_heat_maps_count_records(at_a_time, user_walks):
@@ -88,7 +86,7 @@ def test_heat_maps_count_records(at_a_time, user_walks):
     np.testing.assert_allclose(maps.shares.sum(axis=1), 1)
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(
     st.floats(-90, 90),
     st.floats(-180, 180),

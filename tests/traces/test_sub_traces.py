@@ -6,7 +6,8 @@ import naive_ill as naive
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from conftest import refuses
+from hypothesis import given
 from hypothesis import strategies as st
 from trace_making import records, traces_of, walks
 
@@ -19,7 +20,6 @@ def at(*seconds):
     return traces_of([[(s, 0, 0) for s in seconds]])
 
 
-@settings(deadline=None)
 @given(st.lists(walks, min_size=1, max_size=12), st.sampled_from([30, 60, 899, 900, 1800.001, 86_400]))
 def test_slices_equal_their_definition(user_walks, seconds):
     traces = traces_of(user_walks)
@@ -33,18 +33,6 @@ def test_slices_equal_their_definition(user_walks, seconds):
     assert owner.to_dict() == {name: user for name, (user, _) in expected.items()}
     assert owner.index.tolist() == sub_traces["user"].cat.categories.tolist()
     pd.testing.assert_frame_equal(as_traces(sub_traces), sub_traces)
-
-
-def test_algorithm_4_as_printed_is_another_one():
-    """After a pause each record stands alone until the start of the interval has caught up; without pauses both agree."""
-    paused = at(0, 60, 9000, 9060, 9120, 9180, 9240, 9300, 9360)
-    (user_records,) = records(paused).values()
-    lengths = lambda parts: [len(part) for part in parts]  # noqa: E731
-    assert lengths(naive.algorithm_4(user_records, 1800)) == [2, 1, 1, 1, 1, 3]
-    assert lengths(part for _, part in naive.slices(user_records, 1800)) == [2, 7]
-    assert slices(paused, 1800).traces["user"].nunique() == 2
-    (steady,) = records(at(*range(0, 20_000, 600))).values()
-    assert naive.algorithm_4(steady, 1800) == [part for _, part in naive.slices(steady, 1800)]
 
 
 def test_further_columns_ride_along_and_the_traces_stay_as_they_are():
@@ -62,7 +50,6 @@ def test_nothing_gives_nothing():
     assert [len(of) for of in (*slices(at(0).iloc[:0], 1800), known, *secret)] == [0] * 5
 
 
-@settings(deadline=None)
 @given(
     st.lists(st.integers(1, 60), min_size=1, max_size=4),
     st.sampled_from(["4/5", "1/2", "7/10", "1/3", "999/1000"]),
@@ -82,31 +69,19 @@ def test_the_past_is_the_first_share_of_the_sub_traces(numbers, share, border):
     assert len(known) + len(secret) == len(traces)
 
 
-def test_the_program_knows_one_more_where_the_share_is_whole():
-    def n(border, sub_traces):
-        return len(split_in_time(at(*range(0, 600 * sub_traces, 600)), 600, 0.8, border).known)
-
-    assert [n("ceiling", of) for of in (1, 2, 5, 6, 24)] == [1, 2, 4, 5, 20]
-    assert [n("program", of) for of in (1, 2, 5, 6, 24)] == [1, 2, 5, 5, 20]
-
-
 def test_a_user_who_is_called_like_a_sub_trace_is_refused():
     traces = traces_of([[(600 * i, 0, 0) for i in range(10)], [(0, 5, 5)]])
     clash = as_traces(traces.assign(user=traces["user"].astype(str).replace("u1", "u0-9")))
-    with pytest.raises(ValueError, match=r"^user u0-9 has the name of a sub-trace of user u0: rename one of them$"):
-        split_in_time(clash, 600)
+    refuses(r"^user u0-9 has the name of a sub-trace of user u0: rename one of them$", split_in_time, clash, 600)
     assert slices(clash, 600).owner["u0-9-0"] == "u0-9"  # alone, sub-traces have names of their own
 
 
 @pytest.mark.parametrize("seconds", [0, -1, float("nan"), np.inf, "1800", True, 0.0001])
 def test_no_length(seconds):
-    with pytest.raises(ValueError, match=r"^seconds, the length of a sub-trace, must be positive, in s, at least 0.001 \(got "):
-        slices(at(0), seconds)
+    refuses(r"^seconds, the length of a sub-trace, must be positive, in s, at least 0.001 \(got ", slices, at(0), seconds)
 
 
 @pytest.mark.parametrize("share", [0, 1, float("nan"), "0.8"])
 def test_no_share_and_no_border(share):
-    with pytest.raises(ValueError, match=r"^share must lie between 0 and 1, both excluded \(got "):
-        split_in_time(at(0), 1800, share)
-    with pytest.raises(ValueError, match='border must be "ceiling" or "program"'):
-        split_in_time(at(0), 1800, border="floor")
+    refuses(r"^share must lie between 0 and 1, both excluded \(got ", split_in_time, at(0), 1800, share)
+    refuses('border must be "ceiling" or "program"', split_in_time, at(0), 1800, border="floor")
