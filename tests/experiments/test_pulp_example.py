@@ -133,7 +133,7 @@ def test_processes_and_what_was_kept_change_nothing():
         ({"metrics": {}}, "metrics must hold at least one"),
         ({"sweeps": ()}, "sweeps must hold at least one"),
         ({"seeds": ()}, "seeds must hold at least one"),
-        ({"seeds": (1, 1)}, "seeds must be all different"),
+        ({"seeds": (1, 1)}, "seeds must hold at least one, all different"),
         ({"seeds": (-1,)}, "a seed must be"),
         ({"sweeps": (FEW[0], FEW[0])}, "different names"),
     ],
