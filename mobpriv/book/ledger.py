@@ -156,11 +156,10 @@ def card(verdicts: Sequence[Verdict], registry: Registry, level: int, ledger: st
     tested = {name: cells for name, cells in rows.items() if _class(cells[0].verdict) != _UNTESTABLE}
     without = [registry.title(name) for name in rows if name not in tested]
     place = f"{registry.paper(claim.paper).title}, {claim.place}"
-    body = [
-        _table(claim, tested, registry) if tested else "",
-        *_reasons(claim, tested, registry),
-        _tested_as(claim, verdicts),
-    ]
+    code = "<br>".join(f"<code>{escape(line)}</code>" for line in claim.tests)
+    test = linked(_test_in_words(claim, verdicts))
+    test = f'<details class="test"><summary>{_TESTED}</summary>\n\n{test}\n\n<p>{code}</p></details>'
+    body = [_table(claim, tested, registry) if tested else "", *_reasons(claim, tested, registry), test]
     body = [f'<details class="behind"><summary>{_in_short(claim, tested, without, registry)}</summary>', *body, "</details>"]
     # for the filters: each data set with the verdict that the score counts
     found = "|".join(f"{name}:{_class(worst_verdict(cells).verdict)}" for name, cells in rows.items())
@@ -338,13 +337,6 @@ def _merged(texts: Mapping[str, str]) -> list[str]:
             paragraphs += [""] * (not paragraphs)  # a list cannot begin on the line of the verdict
             paragraphs.append("\n".join(f"- {name}: {text}" for name, text in zip(texts, joined, strict=True)))
     return [linked(text) for text in paragraphs]
-
-
-def _tested_as(claim: Claim, tested: Sequence[Verdict]) -> str:
-    """The test of a claim, in words and as an expression, behind a fold."""
-    code = "<br>".join(f"<code>{escape(line)}</code>" for line in claim.tests)
-    words = linked(_test_in_words(claim, tested))
-    return f'<details class="test"><summary>{_TESTED}</summary>\n\n{words}\n\n<p>{code}</p></details>'
 
 
 def _test_in_words(claim: Claim, tested: Sequence[Verdict]) -> str:
