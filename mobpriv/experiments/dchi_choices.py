@@ -196,12 +196,11 @@ def crowds(
         layout_counts = counts[d % len(counts)]
         users, m = layout_counts.shape
         order, u, pois = child.permutation(users), child.random((users, m)), child.permutation(m)
-        yield {n: _crowd(layout_counts[order[:n]], u[:n], order[:n], pois) for n in sizes}
-
-
-def _crowd(counts, u, users, pois) -> Samples:
-    first, orders = counts[None], (np.arange(len(counts))[None], pois[None])
-    return Samples(first, np.zeros_like(first), affinity(first > 0), u[None], users[None], *orders, np.zeros(1, int))
+        samples = {}
+        for n in sizes:
+            first, rest = layout_counts[order[:n]][None], (u[None, :n], order[None, :n], np.arange(n)[None], pois[None])
+            samples[n] = Samples(first, np.zeros_like(first), affinity(first > 0), *rest, np.zeros(1, int))
+        yield samples
 
 
 def attack_perturbed(
