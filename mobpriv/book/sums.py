@@ -76,7 +76,7 @@ def _in_order(figure: str) -> tuple:
     return kind, [int(part) if part.isdigit() else 0 for part in number.split(".")], number
 
 
-def per_paper(verdicts: Sequence[Verdict]) -> dict[str, Counter[str]]:
+def _per_paper(verdicts: Sequence[Verdict]) -> dict[str, Counter[str]]:
     """Paper -> number of its claims with each outcome."""
     return {paper: counts(on_paper) for paper, on_paper in grouped_by(lambda v: v.claim.paper, verdicts).items()}
 
@@ -90,7 +90,7 @@ def in_words(tally: Counter[str]) -> str:
 def substitutions(verdicts: Sequence[Verdict]) -> dict[str, str]:
     """The values of ``{{ sum_thesis }}``, ``{{ claims_thesis }}``, ``{{ agree_thesis }}``, …, ``{{ score_thesis }}``; for all papers ``{{ sum_all }}``, …."""
     values = {}
-    for paper, tally in {**per_paper(verdicts), "all": counts(verdicts)}.items():
+    for paper, tally in {**_per_paper(verdicts), "all": counts(verdicts)}.items():
         values |= {f"sum_{paper}": in_words(tally), f"claims_{paper}": shown(tally.total())}
         values[f"score_{paper}"] = f"{NARROW}/{NARROW}".join(shown(tally[kind]) for kind in _OUTCOMES[:4])
         values |= {f"{kind.replace(' ', '_')}_{paper}": shown(tally[kind]) for kind in _OUTCOMES}
@@ -99,7 +99,7 @@ def substitutions(verdicts: Sequence[Verdict]) -> dict[str, str]:
 
 def table(verdicts: Sequence[Verdict], registry: Registry, chapters: Mapping[str, Iterable[str]]) -> str:
     """A table with a row for each paper, and for each chapter if a paper has several; ``chapters``: caption -> notebooks."""
-    papers = per_paper(verdicts)
+    papers = _per_paper(verdicts)
     rows = []
     for paper in [name for name in registry.papers if name in papers]:
         paper_verdicts = [v for v in verdicts if v.claim.paper == paper]
