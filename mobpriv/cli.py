@@ -35,23 +35,10 @@ app = typer.Typer(
 data_app = typer.Typer(help="List, describe and download data sets.", no_args_is_help=True)
 app.add_typer(data_app, name="data")
 _stdout, _stderr = Console(highlight=False), Console(stderr=True, highlight=False)
-_EXAMPLES = {
-    "traces": "thesis_3_mechanisms",
-    "calls": "dchi_booleans",
-}  # notebook proposed for a first run on a table
+_EXAMPLES = {"traces": "thesis_3_mechanisms", "calls": "dchi_booleans"}  # notebook proposed for a first run on a table
 _OF_MUNICIPALITIES = "primule_risk"  # also proposed if the cells have municipalities
-_OPTIONS = {
-    "user": "--user",
-    "t": "--time-column",
-    "lat": "--lat",
-    "lng": "--lng",
-    "cell": "--cell",
-    "end_cell": "--end-cell",
-    "duration": "--duration",
-    "cells": "--cells",
-    "time": "--time",
-    "zone": "--zone",
-}
+_OPTIONS = {name: f"--{name}" for name in ("user", "lat", "lng", "cell", "duration", "cells", "time", "zone")}
+_OPTIONS |= {"t": "--time-column", "end_cell": "--end-cell"}
 _KIND_WORDS = {"traces": "positions", "calls": "call records"}
 
 
@@ -96,10 +83,8 @@ def _how_to_say(table: Path, given: dict[str, str], asks: dict[str, str]) -> str
 
 def _validating(table: Path, given: dict[str, str]) -> str:
     """The command that reads a table with these options and writes the valid records."""
-    words = ["mobpriv", "validate", str(table)]
-    for name, value in given.items():
-        words += [_OPTIONS[name], value]
-    return shlex.join([*words, "-o", _ready(table)])
+    options = [word for name, value in given.items() for word in (_OPTIONS[name], value)]
+    return shlex.join(["mobpriv", "validate", str(table), *options, "-o", _ready(table)])
 
 
 def _ready(table: Path) -> str:
@@ -179,13 +164,9 @@ def _plan(path: Path, given: dict, folder: Path) -> dict[str, str]:
     values = {p.name: p.default for p in parameters.values()} | given
     data, quick = values["dataset"], values.get("quick")
     usual = DATASETS.get(parameters["dataset"].default)
-    simulated = (
-        "people" if values.get("people") else "rate" if values.get("rate") else ""
-    )  # calls simulated within boundaries, or from traces
-    needs, kind = (
-        usual.kind if usual else "traces",
-        "" if simulated == "people" else kind_of(data),
-    )  # boundaries are not a table
+    # calls simulated within boundaries, which are not a table, or from traces
+    simulated = "people" if values.get("people") else "rate" if values.get("rate") else ""
+    needs, kind = usual.kind if usual else "traces", "" if simulated == "people" else kind_of(data)
     if kind != needs and not simulated:
         other = next(name for name, known in DATASETS.items() if known.kind == needs)
         calling = ", or simulate 30 calls per user and day with -p rate=30" if "rate" in parameters else ""
@@ -374,12 +355,9 @@ def validate(
         if not file.exists():
             raise FileNotFoundError(f"there is no file {file}")
         if output and (output.suffix.lower() != ".parquet" or output.resolve() == file.resolve()):
-            rule = (
-                "must differ from the table"
-                if output.suffix.lower() == ".parquet"
-                else "must be a Parquet file, with a name that ends in .parquet"
-            )
-            raise ValueError(f"the output {rule} (got -o {output})")
+            is_parquet = output.suffix.lower() == ".parquet"
+            rule = "differ from the table" if is_parquet else "be a Parquet file, with a name that ends in .parquet"
+            raise ValueError(f"the output must {rule} (got -o {output})")
         if file.is_dir() and given:
             raise ValueError(
                 f"{file} is a folder of a known format, whose columns and times are known: omit {', '.join(map(_OPTIONS.get, given))}"
@@ -421,12 +399,9 @@ def validate(
                 names.append(_OF_MUNICIPALITIES)
             zone_option = ["-p", f"zone={zone or 'ZONE'}"] if kind == "calls" else []
             commands = [shlex.join(["mobpriv", "run", name, "--data", ready, *zone_option, "--quick"]) for name in names]
-            zone_hint = (
-                " (replace ZONE by the callers' time zone, such as Europe/Paris: it determines the days)"
-                if "ZONE" in str(commands)
-                else ""
-            )
-            typer.echo(f"To run an experiment on it{zone_hint}:" + "".join(f"\n  {command}" for command in commands))
+            hint = " (replace ZONE by the callers' time zone, such as Europe/Paris: it determines the days)"
+            hint = hint if "ZONE" in str(commands) else ""
+            typer.echo(f"To run an experiment on it{hint}:" + "".join(f"\n  {command}" for command in commands))
 
 
 @app.command()

@@ -80,8 +80,8 @@ def build(root: Path = ROOT, workers: int = 2, quick: bool = False, render: bool
     return root / "_build" / "html" / "index.html"
 
 
-def _contents(root: Path) -> dict[str, list[str]]:
-    """Title of a chapter -> its files in order, including its pages in the supplement."""
+def _chapters(root: Path) -> dict[str, list[str]]:
+    """Title of a chapter -> its files in order."""
 
     def files(node):
         if isinstance(node, dict):
@@ -96,21 +96,19 @@ def _contents(root: Path) -> dict[str, list[str]]:
     chapters = {}
     for entry in yaml_files.content(root / "book" / "_toc.yml")["chapters"]:
         chapters.setdefault(entry.get("title", "The book"), []).extend(files(entry))
-    return {title: [*paths, *_supplement(paths[0], chapters)] for title, paths in chapters.items() if title != _SUPPLEMENT}
+    return chapters
 
 
 _SUPPLEMENT = "Supplement"  # the last chapter: further pages of all other chapters
 
 
-def _supplement(chapter: str, chapters: dict[str, list[str]]) -> list[str]:
-    return [file for file in chapters.get(_SUPPLEMENT, ()) if Path(file).stem.startswith(f"{chapter}_")]
-
-
-def _supplement_notebooks(root: Path) -> set[str]:
-    """The notebooks of the supplement."""
-    entries = yaml_files.content(root / "book" / "_toc.yml")["chapters"]
+def _contents(root: Path) -> dict[str, list[str]]:
+    """Title of a chapter -> its files in order, including its pages in the supplement."""
+    chapters = _chapters(root)
+    further = chapters.pop(_SUPPLEMENT, [])
     return {
-        Path(section["file"]).stem for entry in entries if entry.get("title") == _SUPPLEMENT for section in entry["sections"]
+        title: [*paths, *(file for file in further if Path(file).stem.startswith(f"{paths[0]}_"))]
+        for title, paths in chapters.items()
     }
 
 
@@ -237,27 +235,22 @@ def _unchanged(job: Job) -> bool:
 def _run_one(job: Job, workers: int) -> float:
     path, parameters, output, results, root, key = job
     processes.ends_with_parent(os.environ[sharing.FOLDER])  # a killed parent cannot remove the folder
-    with _one_thread_each() if workers > 1 else nullcontext():
+    kernels = nullcontext()
+    if workers > 1:  # several notebooks run at once: each has one thread
+        from mobpriv.book import warm_kernels  # half a second of imports
+
+        os.environ.update(running.ONE_THREAD)  # before a kernel starts
+        kernels = warm_kernels.kernels()
+    with kernels:
         record = running.run(path, parameters, output=output, results=results, root=root, key=key)
     return record["provenance"]["seconds"]
-
-
-@contextmanager
-def _one_thread_each() -> Iterator[None]:
-    """Limit each notebook to one thread, because several run at once."""
-    from mobpriv.book import warm_kernels  # half a second of imports
-
-    os.environ.update(running.ONE_THREAD)  # before a kernel starts
-    with warm_kernels.kernels():
-        yield
 
 
 def all_records(root: Path) -> dict[str, dict[str, dict]]:
     """All results in the order of the registry: run -> notebook -> record."""
     records = {}
     for run in runs.read(root).runs.values():
-        folder = root / "book" / "_generated" / "results" / run.name if run.synthetic else root / "book" / "results" / run.name
-        records[run.name] = {path.stem: provenance.read_record(path) for path in sorted(folder.glob("*.json"))}
+        records[run.name] = {path.stem: provenance.read_record(path) for path in sorted(run.folder(root).glob("*.json"))}
     return records
 
 
@@ -266,9 +259,8 @@ def stale_results(records: dict[str, dict[str, dict]], root: Path) -> set[tuple[
     stale = set()
     for run in runs.read(root).runs.values():
         for name, record in records[run.name].items() if run.file else ():
-            if (root / "notebooks" / f"{name}.ipynb").is_file() and record["provenance"].get("code_hash") != code_hash(
-                run, name, root
-            ):
+            has_notebook = (root / "notebooks" / f"{name}.ipynb").is_file()
+            if has_notebook and record["provenance"].get("code_hash") != code_hash(run, name, root):
                 stale.add((run.name, name))
     return stale
 
@@ -341,27 +333,21 @@ def write_pages(embedded: dict[str, str], root: Path) -> None:
             _write_downloads(book, name, embedded[name], root)
     titles = {name: notebooks.title(name, root) for name in embedded}
     chapters = {caption: {name: titles[name] for name in _notebooks(files)} for caption, files in contents.items()}
-    supplementary = _supplement_notebooks(root)
-    paths, supplement = {}, []
+    supplementary = _notebooks(_chapters(root).get(_SUPPLEMENT, []))
+    texts, supplement = {}, []
     for (caption, (setting, *_)), chapter in zip(contents.items(), chapters.values(), strict=True):
         main_pages, further_pages = (
             {name: text for name, text in chapter.items() if (name in supplementary) is off} for off in (False, True)
         )
         if chapter:
-            paths[f"path_{setting}"] = openings.path(main_pages, book.verdicts, book.answers, further_pages)
+            texts[f"path_{setting}"] = openings.path(main_pages, book.verdicts, book.answers, further_pages)
         if further_pages:
             supplement += [f"## {caption}", "", openings.listed(further_pages, book.answers)]
-    by_paper = {paper: [v for v in book.verdicts if v.claim.paper == paper] for paper in sums.per_paper(book.verdicts)}
+    for paper, on_paper in ledger.grouped_by(lambda verdict: verdict.claim.paper, book.verdicts).items():
+        texts[ledger.page_of(paper)] = ledger.ledger_page(on_paper, book.registry, chapters)
+        texts[f"score_{paper}"] = pages.score_page(on_paper, book.registry, book.quick_runs)
     for name, text in {
-        **paths,
-        **{
-            ledger.page_of(paper): ledger.ledger_page(paper_verdicts, book.registry, chapters)
-            for paper, paper_verdicts in by_paper.items()
-        },
-        **{
-            f"score_{paper}": pages.score_page(paper_verdicts, book.registry, book.quick_runs)
-            for paper, paper_verdicts in by_paper.items()
-        },
+        **texts,
         **{f"figures_{chapter}": text for chapter, text in _by_figure(book, titles, root).items()},
         "supplement": "\n".join(supplement),
         "ids": ledger.ids_page(book.registry, [verdict.claim for verdict in book.verdicts]),
@@ -370,7 +356,8 @@ def write_pages(embedded: dict[str, str], root: Path) -> None:
         "status": pages.status_page(book.records, book.registry, book.stale, titles),
     }.items():
         _write_if_changed(generated / f"{name}.md", text)
-    for name in _shown_elsewhere(root):
+    written_by_hand = (path.read_text(encoding="utf-8") for path in (root / "book").glob("*.md"))
+    for name in {name for text in written_by_hand for name in re.findall(r"_generated/figure_(\w+)\.md", text)}:
         _write_if_changed(generated / f"figure_{name}.md", _figure(root / "book" / "notebooks" / f"{name}.ipynb"))
     filled = sums.substitutions(book.verdicts) | {f"landing_{notebook}": text for notebook, text in book.landing.items()}
     for notebook in embedded:  # a quick build has no answers
@@ -430,12 +417,6 @@ def _write_downloads(book: Evaluation, name: str, embedded_run: str, root: Path)
     provenance.write_atomically(downloads / "numbers" / f"{name}.csv", pages.numbers(name, records, book.names, book.registry))
 
 
-def _shown_elsewhere(root: Path) -> set[str]:
-    """The notebooks whose figure is shown on a page of text."""
-    texts = [path.read_text(encoding="utf-8") for path in (root / "book").glob("*.md")]
-    return {name for text in texts for name in re.findall(r"_generated/figure_(\w+)\.md", text)}
-
-
 def _figure(page: Path) -> str:
     """The figure of a page for another page: from the cell tagged ``headline``, else the first one."""
     cells = sorted(nbformat.read(page, as_version=4).cells, key=lambda cell: "headline" not in cell.metadata.get("tags", []))
@@ -468,17 +449,8 @@ main()
 
 def _jupyter_book(root: Path, workers: int) -> None:
     """Render the book with jupyter-book; a warning is an error."""
-    command = [
-        sys.executable,
-        "-c",
-        _RENDER.format(workers=workers),
-        "build",
-        "book",
-        "-W",
-        "-n",
-        "--keep-going",
-        "--quiet",
-    ]
+    options = "build book -W -n --keep-going --quiet".split()
+    command = [sys.executable, "-c", _RENDER.format(workers=workers), *options]
     # the renderer does not notice changes in included, generated files
     shutil.rmtree(root / "_build", ignore_errors=True)
     finished = subprocess.run(command, cwd=root, capture_output=True, text=True)

@@ -20,30 +20,9 @@ A ledger file (``book/claims/*.yml``)::
           - {runs: [geolife, geolife-program], why: "…"}
           - {runs: [cabspotting], why: "…", of: agrees in direction}
 
-The keys of a claim:
-
-- ``claim``: in our words.
-- ``notebook``: its results are used.
-- ``figure``: label that the verdict links to (optional).
-- ``quantity``: an expression over the results.
-- ``explanations``: one for every disagreement, or for the verdict ``of`` (one or a list); {expression} gives a number.
-- ``printed``: the paper's value per data set, a number or a bound such as ``"< 0.1"``; a single number for a worked example without data.
-- ``table``: in place of ``quantity`` and ``printed``, quantity -> printed values; a printed table is one claim with a verdict per cell.
-- ``relation``: in place of ``quantity``, ``printed``, ``tolerance`` and ``direction``.
-- ``datasets``: the runs on which the claim is tested; by default every run of its notebook.
-- ``stated_for``: further data sets for which the paper states the claim.
-- ``of_cases``: the relation is about each of the cases at hand (every user, every channel), so its intervals are ignored.
-- ``of_means``: the relation is about means over samples, while its results have the band of single samples; the interval of the mean is
-  narrower by √n.
-- ``kind: theorem``: a mathematical statement without a data set, tested once on the embedded results of its notebook.
-- ``kind: stopwatch``: a number that depends on the machine; it is shown and not compared, for the reason in ``why``.
-- ``by_definition``: the reason why a claim cannot come out otherwise (a theorem, an identity, our own rule), for all runs or per run
-  (``{geolife: "…"}``).
-- ``impossible``: the reason why a claim cannot be true, in the same form.
-- ``short``: the claim in ten words, for the table at the top of its page (at most four per page).
-
-A run of :mod:`mobpriv.book.runs` is compared with the numbers printed for its data set. ``datasets`` and ``stated_for`` may also be
-at the top of a file, as defaults for its claims. The first sentence of an explanation states the cause.
+The keys are the fields of :class:`Claim`. A run of :mod:`mobpriv.book.runs` is compared with the numbers printed for its data set.
+``datasets`` and ``stated_for`` may also be at the top of a file, as defaults for its claims. The first sentence of an explanation
+states the cause, and {expression} in it gives a number.
 
 The book's own results are listed under ``findings``::
 
@@ -99,25 +78,27 @@ class Claim(NamedTuple):
     id: str
     paper: str
     place: str
-    claim: str
-    notebook: str
-    figure: str = ""
-    quantity: str = ""
-    printed: Any = None  # {data set: value or bound}, or one value
-    table: dict | None = None  # {quantity: printed values}
+    claim: str  # in our words
+    notebook: str  # whose results are used
+    figure: str = ""  # label that the verdict links to
+    quantity: str = ""  # an expression over the results
+    printed: Any = None  # {data set: a number, or a bound such as "< 0.1"}; a single number for a worked example without data
+    table: dict | None = None  # instead of quantity and printed, {quantity: printed values}: a verdict per cell
     tolerance: float | None = None
-    why: str = ""
+    why: str = ""  # the reason for the tolerance
     direction: str = ""
-    relation: str = ""
-    by_definition: Any = ""  # the reason, or {run: reason}
-    impossible: Any = ""  # the same
-    stated_for: tuple = ()
-    datasets: tuple | None = None  # runs; None: all that have its notebook
-    explanations: tuple[Explanation, ...] = ()
-    short: str = ""  # short form for the top of its page
-    of_cases: bool = False  # a relation about each case at hand: decided by the values, without intervals
-    of_means: bool = False  # a relation about means over samples, whose results have the band of single samples
-    kind: str = DATA  # or THEOREM, STOPWATCH
+    relation: str = ""  # instead of quantity, printed, tolerance and direction
+    by_definition: Any = ""  # why the claim cannot come out otherwise (a theorem, our own rule): the reason, or {run: reason}
+    impossible: Any = ""  # why it cannot be true, in the same form
+    stated_for: tuple = ()  # further data sets for which the paper states the claim
+    datasets: tuple | None = None  # runs on which it is tested; None: all that have its notebook
+    explanations: tuple[Explanation, ...] = ()  # one for every disagreement, or for the verdicts ``of``
+    short: str = ""  # the claim in ten words, for the top of its page (at most four per page)
+    of_cases: bool = False  # a relation about each case at hand (every user, every channel): decided without intervals
+    of_means: bool = False  # a relation about means over samples: the band of single samples is narrowed by √n
+    # THEOREM: a statement without a data set, tested once, on the embedded results; STOPWATCH: a number that depends on the
+    # machine, shown and not compared, for the reason in ``why``
+    kind: str = DATA
 
     @property
     def cells(self) -> dict[str, Any]:
@@ -187,9 +168,7 @@ def read(folder: Path, kind: type[Claim] | type[Erratum]) -> list:
             except ValueError as error:
                 faults.append(f"{name}: {error}")
                 continue
-            faults += [
-                f"{name}: {fault}" for fault in (_malformed(entries[-1]) if kind is Claim else _without_effect(entries[-1]))
-            ]
+            faults += [f"{name}: {fault}" for fault in _malformed(entries[-1])]
     if faults:
         raise LedgerError(faults)
     return entries
@@ -225,16 +204,12 @@ def drawings(folder: Path) -> dict[str, dict[str, str]]:
 
 def _entry(kind: type[Claim] | type[Erratum], fields: dict[str, Any]) -> Claim | Erratum:
     if "explanations" in fields:
-        fields["explanations"] = tuple(_explanation(entry) for entry in _list(fields["explanations"]))
+        if not isinstance(fields["explanations"], list):
+            raise ValueError("explanations are a list of entries with runs and why")
+        fields["explanations"] = tuple(map(_explanation, fields["explanations"]))
     if not isinstance(fields.get("table") or {}, dict):
         raise ValueError("a table is a mapping of quantities to what is printed of them")
     return kind(**fields)
-
-
-def _list(explanations: Any) -> list:
-    if not isinstance(explanations, list):
-        raise ValueError("explanations are a list of entries with runs and why")
-    return explanations
 
 
 def _explanation(entry: Any) -> Explanation:
@@ -254,7 +229,10 @@ def _listed(word: str, names: list[str]) -> str:
     return f"{word}: {', '.join(names)}" if names else ""
 
 
-def _malformed(claim: Claim) -> list[str]:
+def _malformed(claim: Claim | Erratum) -> list[str]:
+    if isinstance(claim, Erratum):
+        effects = ", ".join(EFFECTS)
+        return [] if claim.effect in EFFECTS else [f"effect is one of {effects} (got {claim.effect!r})"]
     faults = []
     if sum(map(bool, (claim.relation, claim.quantity, claim.table))) != 1:
         faults.append("needs either a quantity, a table or a relation")
@@ -280,10 +258,6 @@ def _malformed(claim: Claim) -> list[str]:
         if explained.count((run, verdict)) > 1
     ]
     return faults
-
-
-def _without_effect(erratum: Erratum) -> list[str]:
-    return [] if erratum.effect in EFFECTS else [f"effect is one of {', '.join(EFFECTS)} (got {erratum.effect!r})"]
 
 
 def printed(claims: list[Claim], notebook: str, data_set: str) -> dict[str, float]:

@@ -47,10 +47,6 @@ def source(text: str) -> Source:
     return Source(definitions.normal(tree), frozenset(imports), frozenset(reads))
 
 
-def _source_of(path: Path) -> Source:
-    return _read(path, path.stat().st_mtime_ns)
-
-
 @cache
 def _read(path: Path, changed: int) -> Source:
     return source(path.read_text(encoding="utf-8"))
@@ -118,7 +114,7 @@ def _packages(programs: Iterable[Source], files: Iterable[Path], root: Path) -> 
     lock = root / "requirements.lock"
     lines = lock.read_text(encoding="utf-8").splitlines() if lock.is_file() else []
     names = [(re.split(r"[=<>! ;\[]", line)[0].lower(), line) for line in lines if line and line[0].isalpha()]
-    sources = [*programs, *(_source_of(path) for path in files)]
+    sources = [*programs, *(_read(path, path.stat().st_mtime_ns) for path in files)]
     tops = {module.partition(".")[0] for program in sources for module in program.imports}
     used = {name.lower().replace("_", "-") for top in tops for name in _distributions().get(top, [top])}
     return sorted(line for name, line in names if name in used)  # a package may have a line for each version of Python

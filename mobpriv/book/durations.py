@@ -54,24 +54,16 @@ def _on_record(notebook: str, root: Path = ROOT) -> list[Timed]:
     """The full runs of a notebook with known time and number of records: published runs and the last build."""
     registry, timed = runs.read(root), []
     for run in registry.runs.values():
-        record = provenance.read_record(_folder(root, run) / f"{notebook}.json")
-        card = next((card for card in map(provenance.read_record, _cards(registry, run, root)) if card), None)
+        record = provenance.read_record(run.folder(root) / f"{notebook}.json")
+        # the data card of its data set: its own, or that of a run on the same file
+        alike = [run, *(other for other in registry.runs.values() if run.file and other.file == run.file)]
+        cards = (provenance.read_record(other.folder(root) / "data_card.json") for other in alike)
+        card = next(filter(None, cards), None)
         if record and card and not record["provenance"]["parameters"].get("quick"):
             records = int(card["results"]["records"]["value"])
             run_provenance = record["provenance"]
             timed.append(Timed(run.title, records, run_provenance["seconds"], run_provenance["parameters"].get("variant", "")))
     return timed
-
-
-def _cards(registry: runs.Registry, run: runs.Run, root: Path) -> list[Path]:
-    """The possible files of the data card of a run's data set: its own, or that of a run on the same file."""
-    candidates = [run, *(other for other in registry.runs.values() if run.file and other.file == run.file)]
-    return [_folder(root, other) / "data_card.json" for other in candidates]
-
-
-def _folder(root: Path, run: runs.Run) -> Path:
-    """The folder with the results of a run; for an embedded run, those of the last build."""
-    return root / "book" / ("_generated/results" if run.synthetic else "results") / run.name
 
 
 def expected(notebook: str, parameters: dict, data_size: Size | None, root: Path = ROOT) -> str:

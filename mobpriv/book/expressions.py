@@ -346,9 +346,7 @@ def _evaluate(node: ast.AST, results: dict[str, Any]) -> _Value:
         case ast.UnaryOp(ast.Not(), operand):
             return spans.negated(_truth(_evaluate(operand, results), node))
         case ast.BoolOp(op, values):
-            truths = [
-                _truth(_evaluate(value, results), node) for value in values
-            ]  # evaluates all, so that an unknown name is always reported
+            truths = [_truth(_evaluate(value, results), node) for value in values]  # all: an unknown name is always reported
             return spans.every(truths) if isinstance(op, ast.And) else spans.some(truths)
         case ast.Compare(left, ops, comparators) if all(type(op) in _COMPARE for op in ops):
             return _compared(

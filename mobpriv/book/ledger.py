@@ -6,10 +6,10 @@ in HTML. ``book/_static/ledger.css`` styles them, ``book/_static/ledger.js`` fil
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from html import escape
 from itertools import groupby
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from mobpriv.base.numbers import FIXED, beside, constant, extent, shown
 from mobpriv.book.claims import (
@@ -153,18 +153,19 @@ def card(verdicts: Sequence[Verdict], registry: Registry, level: int, ledger: st
     ``ledger``: the address of the paper's page in the ledger, if the card is on another page.
     """
     claim, rows = verdicts[0].claim, _by_data_set(verdicts, registry)
-    tested = {name: cells for name, cells in rows.items() if not _untestable(cells)}
+    tested = {name: cells for name, cells in rows.items() if _class(cells[0].verdict) != _UNTESTABLE}
     without = [registry.title(name) for name in rows if name not in tested]
     place = f"{registry.paper(claim.paper).title}, {claim.place}"
-    body = [
-        _table(claim, tested, registry) if tested else "",
-        *_reasons(claim, tested, registry),
-        _tested_as(claim, verdicts),
-    ]
+    code = "<br>".join(f"<code>{escape(line)}</code>" for line in claim.tests)
+    test = linked(_test_in_words(claim, verdicts))
+    test = f'<details class="test"><summary>{_TESTED}</summary>\n\n{test}\n\n<p>{code}</p></details>'
+    body = [_table(claim, tested, registry) if tested else "", *_reasons(claim, tested, registry), test]
     body = [f'<details class="behind"><summary>{_in_short(claim, tested, without, registry)}</summary>', *body, "</details>"]
+    # for the filters: each data set with the verdict that the score counts
+    found = "|".join(f"{name}:{_class(worst_verdict(cells).verdict)}" for name, cells in rows.items())
     parts = [
         ":::::{div} claim" + ("" if ledger else f"\n:name: {anchor(claim)}"),
-        f'<h{level} class="says" data-found="{_filter_data(rows)}">'
+        f'<h{level} class="says" data-found="{escape(found)}">'
         f"{permalink(claim, ledger)} {escape(claim.claim.strip())}</h{level}>",
         place if ledger and not claim.figure else link(claim.notebook, claim.figure, place),
         *body,
@@ -191,12 +192,22 @@ def _in_short(claim: Claim, rows: Mapping[str, Sequence[Verdict]], without: Sequ
 
 def _by_data_set(verdicts: Sequence[Verdict], registry: Registry) -> dict[str, list[Verdict]]:
     """The verdicts on a claim by data set (several for a table): real data first, then no data, synthetic data last."""
-    grouped = {}
-    for verdict in verdicts:
-        grouped.setdefault(verdict.dataset, []).append(verdict)
+    grouped = grouped_by(lambda verdict: verdict.dataset, verdicts)
     real = [name for name, run in registry.runs.items() if not (run.synthetic or run.made_up)]
     order = [*real, ACROSS, NO_DATA, *registry.runs]
     return {name: grouped[name] for name in dict.fromkeys([*order, *grouped]) if name in grouped}
+
+
+def grouped_by(key: Callable[[Verdict], Hashable], verdicts: Iterable[Verdict]) -> dict[Any, list[Verdict]]:
+    """The verdicts by a key, in the order of their first ones."""
+    groups = {}
+    for verdict in verdicts:
+        groups.setdefault(key(verdict), []).append(verdict)
+    return groups
+
+
+def by_claim(verdicts: Iterable[Verdict]) -> list[list[Verdict]]:
+    return list(grouped_by(lambda verdict: verdict.claim.id, verdicts).values())
 
 
 def worst_verdict(cells: Sequence[Verdict]) -> Verdict:
@@ -208,17 +219,8 @@ def _badge(verdict: Verdict, registry: Registry) -> str:
     return badge(verdict.verdict, wording(verdict, registry))
 
 
-def _untestable(cells: Sequence[Verdict]) -> bool:
-    return _class(cells[0].verdict) == _UNTESTABLE
-
-
 def _agrees(cell: Verdict) -> bool:
     return cell.verdict in (AGREES, BY_DEFINITION)
-
-
-def _filter_data(rows: Mapping[str, Sequence[Verdict]]) -> str:
-    """The attribute that the filters read: each data set with the verdict that the score counts."""
-    return escape("|".join(f"{name}:{_class(worst_verdict(cells).verdict)}" for name, cells in rows.items()))
 
 
 def _table(claim: Claim, rows: Mapping[str, Sequence[Verdict]], registry: Registry) -> str:
@@ -337,13 +339,6 @@ def _merged(texts: Mapping[str, str]) -> list[str]:
     return [linked(text) for text in paragraphs]
 
 
-def _tested_as(claim: Claim, tested: Sequence[Verdict]) -> str:
-    """The test of a claim, in words and as an expression, behind a fold."""
-    code = "<br>".join(f"<code>{escape(line)}</code>" for line in claim.tests)
-    words = linked(_test_in_words(claim, tested))
-    return f'<details class="test"><summary>{_TESTED}</summary>\n\n{words}\n\n<p>{code}</p></details>'
-
-
 def _test_in_words(claim: Claim, tested: Sequence[Verdict]) -> str:
     test = next((v.test for v in tested if v.test), "")
     if claim.relation and not test:
@@ -389,7 +384,7 @@ def verdicts_in_words(verdicts: Sequence[Verdict], registry: Registry) -> str:
     """The section with the claims of a notebook's page, as in the ledger."""
     cards = [
         card(claim_verdicts, registry, 3, f"../{page_of(claim_verdicts[0].claim.paper)}.html")
-        for claim_verdicts in _by_claim(verdicts)
+        for claim_verdicts in by_claim(verdicts)
     ]
     return "\n".join(["## The paper's claims on this page", "", *cards])
 
@@ -402,7 +397,7 @@ def page_of(paper: str) -> str:
 def ledger_page(verdicts: Sequence[Verdict], registry: Registry, contents: Mapping[str, Mapping[str, str]]) -> str:
     """A paper's claims in the order of the book; ``contents``: caption of a part -> its notebooks -> their titles."""
     lines = [_filters(verdicts, registry), ""]
-    claims = _by_claim(verdicts)
+    claims = by_claim(verdicts)
     for caption, notebooks in contents.items():
         sections = {name: [c for c in claims if c[0].claim.notebook == name] for name in notebooks}
         if any(sections.values()):
@@ -411,13 +406,6 @@ def ledger_page(verdicts: Sequence[Verdict], registry: Registry, contents: Mappi
             if section:
                 lines += [f"### [{notebooks[name]}](notebooks/{name}.ipynb)", "", *(card(c, registry, 4) for c in section)]
     return "\n".join(lines) + "\n"
-
-
-def _by_claim(verdicts: Iterable[Verdict]) -> list[list[Verdict]]:
-    by_claim = {}
-    for verdict in verdicts:
-        by_claim.setdefault(verdict.claim.id, []).append(verdict)
-    return list(by_claim.values())
 
 
 def _papers(registry: Registry, entries: Iterable[Claim | Erratum]) -> dict[str, Paper]:

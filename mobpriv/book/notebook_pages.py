@@ -41,7 +41,8 @@ def page(
                 output.data["text/html"] = numbered("".join(output.data["text/html"]), number)
     notebook.cells += [_markdown(text, name) for name, text in closing]
     if figure_code:
-        notebook.cells.append(_markdown(_code_of_the_figures(figure_code), "drawing"))
+        code, title = "\n\n".join(figure_code), "The code of the figures and tables\n:class-container: drawing"
+        notebook.cells.append(_markdown(f"::::{{dropdown}} {title}\n\n```python\n{code}\n```\n::::", "drawing"))
     return notebook
 
 
@@ -110,8 +111,3 @@ def _with_its_data_below(cell) -> list:
     text = " ".join(f"{line[0].upper()}{line[1:]}." for line in lines if line)
     text = re.sub(r"(?<=\d),(?=\d{3}\b)", NARROW, text)
     return [cell, _markdown(f":::{{div}} selection\n**Data.** {text}\n:::", f"data-{cell.id}")] if text else [cell]
-
-
-def _code_of_the_figures(programs: list[str]) -> str:
-    code = "\n\n".join(programs)
-    return f"::::{{dropdown}} The code of the figures and tables\n:class-container: drawing\n\n```python\n{code}\n```\n::::"

@@ -10,9 +10,9 @@ from typing import NamedTuple
 from mobpriv.base.numbers import constant, in_prose, shown
 from mobpriv.book import sums
 from mobpriv.book.claims import AGREES, BY_DEFINITION, IMPOSSIBLE, NOT_COMPARABLE, SCORED_VERDICTS, THEOREM, Erratum
-from mobpriv.book.ledger import anchor
+from mobpriv.book.ledger import anchor, by_claim, worst_verdict
 from mobpriv.book.runs import Registry, named
-from mobpriv.book.verdicts import Verdict, data_set_title, wording
+from mobpriv.book.verdicts import Verdict, data_set_title, enumerated, wording
 
 _JUDGED = (*SCORED_VERDICTS, BY_DEFINITION, IMPOSSIBLE, NOT_COMPARABLE)
 CLAIMS = 4  # the most that open a page
@@ -69,11 +69,8 @@ def listed(titles: dict[str, str], answers: dict[str, Answer]) -> str:
 
 def _claims(verdicts: Iterable[Verdict], registry: Registry) -> str:
     """A table of the claims that have a short form; claims that hold by construction come last."""
-    by_claim: dict[str, list[Verdict]] = {}
-    for verdict in verdicts:
-        if verdict.claim.short and verdict.verdict in _JUDGED:
-            by_claim.setdefault(verdict.claim.id, []).append(verdict)
-    ordered = sorted(by_claim.values(), key=lambda claim_verdicts: all(one.verdict == BY_DEFINITION for one in claim_verdicts))
+    shown_ones = by_claim(v for v in verdicts if v.claim.short and v.verdict in _JUDGED)
+    ordered = sorted(shown_ones, key=lambda claim_verdicts: all(one.verdict == BY_DEFINITION for one in claim_verdicts))
     rows = [
         f'<tr><td>{escape(claim_verdicts[0].claim.short.strip())}</td><td data-label="we find">{"<br>".join(_outcomes(claim_verdicts, registry))}</td></tr>'
         for claim_verdicts in ordered
@@ -97,18 +94,13 @@ def _by_data_set_and_variant(verdicts: Iterable[Verdict], registry: Registry) ->
         run = registry.runs.get(verdict.dataset)
         data_set = registry.title(run.data) if run and run.data else data_set_title(registry, verdict.dataset)
         variants, variant = by_title.setdefault(data_set, {}), run.variant if run else "text"
-        if variant not in variants or _order(verdict) > _order(variants[variant]):
-            variants[variant] = verdict
+        variants[variant] = worst_verdict([variants.get(variant, verdict), verdict])
     return by_title
 
 
 def _is_synthetic(verdict: Verdict, registry: Registry) -> bool:
     run = registry.runs.get(verdict.dataset)
     return bool(run and (run.synthetic or run.made_up))
-
-
-def _order(verdict: Verdict) -> int:
-    return SCORED_VERDICTS.index(verdict.verdict) if verdict.verdict in SCORED_VERDICTS else -1
 
 
 def _phrase(variants: dict[str, Verdict], registry: Registry) -> str:
@@ -136,10 +128,7 @@ def _numbers(verdict: Verdict) -> str:
 
 def _on(names: Sequence[str]) -> str:
     """ "on Cabspotting and the synthetic city", or "across data sets"."""
-    *first, last = map(named, names)
-    return (
-        "across data sets" if names == ["across data sets"] else "on " + (f"{', '.join(first)} and {last}" if first else last)
-    )
+    return names[0] if names == ["across data sets"] else f"on {enumerated([*map(named, names)])}"
 
 
 def _repeat(notebook: str, record: dict) -> str:

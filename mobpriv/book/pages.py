@@ -12,7 +12,7 @@ from urllib.parse import quote
 from mobpriv.base.numbers import NARROW, counted, shown
 from mobpriv.book import quantities, sums
 from mobpriv.book.claims import SCORED_VERDICTS
-from mobpriv.book.ledger import CLASSES, SYMBOLS, badge, worst_verdict
+from mobpriv.book.ledger import CLASSES, SYMBOLS, badge, grouped_by, worst_verdict
 from mobpriv.book.quantities import Names
 from mobpriv.book.runs import Registry
 from mobpriv.book.verdicts import ACROSS, NO_DATA, QUICK, Verdict, data_set_title
@@ -71,20 +71,15 @@ def _origins(facts: Mapping[str, Mapping[str, str]]) -> str:
 
 
 def _origin(run: str, row: Mapping[str, str]) -> str:
-    facts = "".join(f"<dt>{name}</dt><dd>{_with_code(text)}</dd>" for name, text in row.items())
+    coded = {name: re.sub("`([^`]*)`", r"<code>\1</code>", escape(text)) for name, text in row.items()}
+    facts = "".join(f"<dt>{name}</dt><dd>{text}</dd>" for name, text in coded.items())
     return f"<div><p><strong>{escape(run)}</strong></p><dl>{facts}</dl></div>"
 
 
-def _with_code(text: str) -> str:
-    return re.sub("`([^`]*)`", r"<code>\1</code>", escape(text))
-
-
 def _code(record: dict) -> str:
-    return _rearranged(record) if "carried" in record else "The code has not changed since this run."
-
-
-def _rearranged(record: dict) -> str:
-    """The sentence on a result that was carried over."""
+    """The sentence on the code of a result, which may have been carried over."""
+    if "carried" not in record:
+        return "The code has not changed since this run."
     return (
         "The code was reorganised after this run. On the data that come with the book, the new code computes the same numbers as "
         f"the old code (checked at commit {record['carried']})."
@@ -149,18 +144,12 @@ def _value(value: Any) -> str:
 
 
 # ------------------------------------------------------------------------------------------------------------ score, status
-def score_page(
-    verdicts: list[Verdict],
-    registry: Registry,
-    quick_runs: Collection[str] = (),
-) -> str:
+def score_page(verdicts: list[Verdict], registry: Registry, quick_runs: Collection[str] = ()) -> str:
     """The number of a paper's claims with each verdict, per data set; ``quick_runs``: quick runs.
 
     Claims that hold by construction or cannot hold are counted separately, because they do not depend on the data.
     """
-    claims: dict[tuple[str, str], list[Verdict]] = {}
-    for verdict in verdicts:
-        claims.setdefault((verdict.dataset, verdict.claim.id), []).append(verdict)
+    claims = grouped_by(lambda verdict: (verdict.dataset, verdict.claim.id), verdicts)
     by_verdict = Counter((dataset, worst_verdict(cells).verdict) for (dataset, _), cells in claims.items())
     datasets = {dataset for dataset, kind in by_verdict if kind in SCORED_VERDICTS}
     order = [name for name in (*registry.runs, ACROSS, NO_DATA) if name in datasets]
@@ -174,13 +163,11 @@ def score_page(
         )
     head = "".join(f'<th role="columnheader" scope="col">{badge(kind)}</th>' for kind in SCORED_VERDICTS)
     head = f'<tr role="row"><th role="columnheader" scope="col">data set</th>{head}</tr>'
+    outcomes = sums.counts(verdicts)
+    skipped = sum(v.verdict == QUICK for v in verdicts)
     lines = [
         f'<table class="score" role="table"><thead role="rowgroup">{head}</thead>'
         f'<tbody role="rowgroup">{"".join(rows)}</tbody></table>',
-    ]
-    outcomes = sums.counts(verdicts)
-    skipped = sum(v.verdict == QUICK for v in verdicts)
-    lines += [
         "",
         counted(outcomes.total() - outcomes[sums.UNTESTED], "claim tested", "claims tested")
         + (f", {outcomes[sums.CONSTRUCTED]} of them decided by construction" if outcomes[sums.CONSTRUCTED] else "")
@@ -202,11 +189,10 @@ _REAL, _MADE_UP = "real data", "synthetic people on real boundaries"
 
 def _by_people(results: Collection[tuple[str, str]], registry: Registry) -> dict[str, list[tuple[str, str]]]:
     """Kind of data -> (run, notebook) of its results; synthetic people within real boundaries are a kind of their own."""
-    by_kind = {
-        what: [result for result in results if registry.runs[result[0]].made_up is made_up]
-        for what, made_up in ((_REAL, False), (_MADE_UP, True))
-    }
-    return {what: kind_results for what, kind_results in by_kind.items() if kind_results}
+    by_kind = {}
+    for result in sorted(results, key=lambda result: registry.runs[result[0]].made_up):
+        by_kind.setdefault(_MADE_UP if registry.runs[result[0]].made_up else _REAL, []).append(result)
+    return by_kind
 
 
 def results_on(results: Collection[tuple[str, str]], registry: Registry) -> str:

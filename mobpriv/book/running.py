@@ -80,9 +80,8 @@ def run(
             "mobpriv": __version__,
             "commit": provenance.commit(root),
             "packages": provenance.versions(),
-            "seconds": round(
-                time.perf_counter() - started + handed_over["spared"], 1
-            ),  # as if nothing had been shared with other runs
+            # as if nothing had been shared with other runs
+            "seconds": round(time.perf_counter() - started + handed_over["spared"], 1),
             "content_hash": key,
             "code_hash": code,
         },

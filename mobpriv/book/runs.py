@@ -21,6 +21,10 @@ class Run(NamedTuple):
     parameters: dict = {}  # noqa: RUF012  (a default that nothing changes)
     notebooks: tuple[str, ...] = ()  # of a run on real data; an embedded run has the notebooks that use it by default
 
+    def folder(self, root: Path) -> Path:
+        """The folder with its results; of an embedded run, those of the last build."""
+        return root / "book" / ("_generated/results" if self.synthetic else "results") / self.name
+
 
 def named(title: str) -> str:
     """A title within a sentence: "Cabspotting", "the synthetic city"."""

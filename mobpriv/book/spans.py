@@ -50,14 +50,8 @@ class Span:
             _quotient, lambda a, b: [_quotient((1, 1), b), _product(_quotient(a, b), _quotient((-1, -1), b))], [self, other]
         )
 
-    def __radd__(self, other):
-        return span(other) + self
-
     def __rsub__(self, other):
         return span(other) - self
-
-    def __rmul__(self, other):
-        return span(other) * self
 
     def __rtruediv__(self, other):
         return span(other) / self
@@ -80,6 +74,7 @@ class Span:
     def __ne__(self, other):
         return negated(self == other)
 
+    __radd__, __rmul__ = __add__, __mul__
     __hash__ = None
 
 

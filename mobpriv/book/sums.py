@@ -15,7 +15,7 @@ from html import escape
 
 from mobpriv.base.numbers import NARROW, counted, shown
 from mobpriv.book.claims import AGREES, BY_DEFINITION, DISAGREES, IMPOSSIBLE, SCORED_VERDICTS, UNDECIDED
-from mobpriv.book.ledger import anchor, page_of, worst_verdict
+from mobpriv.book.ledger import anchor, by_claim, grouped_by, page_of, worst_verdict
 from mobpriv.book.runs import Registry
 from mobpriv.book.verdicts import Verdict
 
@@ -26,10 +26,7 @@ _OUTCOMES = (_AGREE, _MIXED, _DISAGREE, INCONCLUSIVE, CONSTRUCTED, UNTESTED)
 
 def outcome(verdicts: Iterable[Verdict]) -> str:
     """The outcome of a claim; ``verdicts``: all verdicts on it."""
-    cells: dict[str, list[Verdict]] = {}
-    for verdict in verdicts:
-        cells.setdefault(verdict.dataset, []).append(verdict)
-    kinds = {worst_verdict(group).verdict for group in cells.values()}
+    kinds = {worst_verdict(cells).verdict for cells in grouped_by(lambda v: v.dataset, verdicts).values()}
     decided = kinds & {*SCORED_VERDICTS} - {UNDECIDED}
     if decided:
         return {AGREES: _AGREE, DISAGREES: _DISAGREE}.get(decided.pop(), _MIXED) if len(decided) == 1 else _MIXED
@@ -40,10 +37,7 @@ def outcome(verdicts: Iterable[Verdict]) -> str:
 
 def counts(verdicts: Iterable[Verdict]) -> Counter[str]:
     """The number of claims with each outcome."""
-    of_claim: dict[str, list[Verdict]] = {}
-    for verdict in verdicts:
-        of_claim.setdefault(verdict.claim.id, []).append(verdict)
-    return Counter(map(outcome, of_claim.values()))
+    return Counter(map(outcome, by_claim(verdicts)))
 
 
 def figures_of(place: str) -> list[str]:
@@ -58,11 +52,8 @@ def by_figure(verdicts: Iterable[Verdict], titles: Mapping[str, str], drawings: 
 
     ``drawings``: figures without a claim -> what they show. ``prefix``: prefix of the numbers of a chapter's figures.
     """
-    of_claim: dict[str, list[Verdict]] = {}
-    for verdict in verdicts:
-        of_claim.setdefault(verdict.claim.id, []).append(verdict)
     claims_by_figure: dict[str, dict[str, list[str]]] = {}
-    for cells in of_claim.values():
+    for cells in by_claim(verdicts):
         claim = cells[0].claim
         words = f'<a href="{page_of(claim.paper)}.html#{anchor(claim)}">{claim.id}</a> {outcome(cells)}'
         for figure in figures_of(claim.place):
@@ -85,10 +76,9 @@ def _in_order(figure: str) -> tuple:
     return kind, [int(part) if part.isdigit() else 0 for part in number.split(".")], number
 
 
-def per_paper(verdicts: Sequence[Verdict]) -> dict[str, Counter[str]]:
+def _per_paper(verdicts: Sequence[Verdict]) -> dict[str, Counter[str]]:
     """Paper -> number of its claims with each outcome."""
-    papers = dict.fromkeys(verdict.claim.paper for verdict in verdicts)
-    return {paper: counts(v for v in verdicts if v.claim.paper == paper) for paper in papers}
+    return {paper: counts(on_paper) for paper, on_paper in grouped_by(lambda v: v.claim.paper, verdicts).items()}
 
 
 def in_words(tally: Counter[str]) -> str:
@@ -100,7 +90,7 @@ def in_words(tally: Counter[str]) -> str:
 def substitutions(verdicts: Sequence[Verdict]) -> dict[str, str]:
     """The values of ``{{ sum_thesis }}``, ``{{ claims_thesis }}``, ``{{ agree_thesis }}``, …, ``{{ score_thesis }}``; for all papers ``{{ sum_all }}``, …."""
     values = {}
-    for paper, tally in {**per_paper(verdicts), "all": counts(verdicts)}.items():
+    for paper, tally in {**_per_paper(verdicts), "all": counts(verdicts)}.items():
         values |= {f"sum_{paper}": in_words(tally), f"claims_{paper}": shown(tally.total())}
         values[f"score_{paper}"] = f"{NARROW}/{NARROW}".join(shown(tally[kind]) for kind in _OUTCOMES[:4])
         values |= {f"{kind.replace(' ', '_')}_{paper}": shown(tally[kind]) for kind in _OUTCOMES}
@@ -109,7 +99,7 @@ def substitutions(verdicts: Sequence[Verdict]) -> dict[str, str]:
 
 def table(verdicts: Sequence[Verdict], registry: Registry, chapters: Mapping[str, Iterable[str]]) -> str:
     """A table with a row for each paper, and for each chapter if a paper has several; ``chapters``: caption -> notebooks."""
-    papers = per_paper(verdicts)
+    papers = _per_paper(verdicts)
     rows = []
     for paper in [name for name in registry.papers if name in papers]:
         paper_verdicts = [v for v in verdicts if v.claim.paper == paper]

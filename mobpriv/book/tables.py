@@ -53,7 +53,8 @@ class Table:
     def _cells(self, row: Sequence[Cell]) -> str:
         return "".join(
             f'<td role="cell"{"" if cell.number else _NOTHING} data-label="{escape(column)}"><span>{escape(cell.number)}</span>'
-            + "".join(f"<small>{_unbroken(escape(text))}</small>" for text in cell.small)
+            # an interval breaks only before its "to"
+            + "".join(f"<small>{escape(text).replace(' to ', f' to{FIXED}')}</small>" for text in cell.small)
             + "</td>"
             for column, cell in zip(self.columns, row, strict=True)
         )
@@ -61,11 +62,6 @@ class Table:
     def __repr__(self) -> str:
         rows = {(title, name): [str(cell) for cell in row] for title, rows in self.groups.items() for name, row in rows.items()}
         return pd.DataFrame.from_dict(rows, orient="index", columns=self.columns).to_string()
-
-
-def _unbroken(text: str) -> str:
-    """A text whose interval can break only before its "to"."""
-    return text.replace(" to ", f" to{FIXED}")
 
 
 def table(values, units: Mapping[str, str] | str = "", corner: str = "") -> Table:

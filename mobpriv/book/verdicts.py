@@ -240,22 +240,15 @@ def _judged(
         v = by_verdict[DISAGREES]
         numbers = f" (printed {constant(v.printed, v.unit)}, ours {shown(v.value, v.unit)})" if v.value is not None else ""
         raise ValueError(f"disagrees{numbers} without an explanation")
-    filled_in = {
-        kind: _with_numbers(text, notebook_results, lambda name: names.of(claim.notebook, name)) for kind, text in texts.items()
-    }
+    called = partial(names.of, claim.notebook)
+    filled_in = {kind: _with_numbers(text, notebook_results, called) for kind, text in texts.items()}
     return [verdict._replace(explanation=filled_in.get(verdict.verdict, "")) for verdict in judged]
 
 
 def _verdict(claim: Claim, dataset: str, quantity: str, printed: Any, results: dict[str, Any], names: Names) -> Verdict:
-    def called(name: str) -> Quantity:
-        return names.of(claim.notebook, name)
-
-    test = claim.relation or claim.direction
-    fields = {}
+    called, test, fields = partial(names.of, claim.notebook), claim.relation or claim.direction, {}
     if claim.of_means:
-        available = [
-            name for name in names_in(test, results) if name in results
-        ]  # a missing result is reported by the test below
+        available = [name for name in names_in(test, results) if name in results]  # the test below reports a missing result
         results = {**results, **{name: of_mean(results[name], results.get("layouts")) for name in available}}
     if test:
         fields["test"] = expression_in_words(test, called)
@@ -269,13 +262,12 @@ def _verdict(claim: Claim, dataset: str, quantity: str, printed: Any, results: d
     value, single = number_of(quantity, results), plain_name(quantity)
     low, high, n = _extent(single, results)
     fields |= {"low": low, "high": high, "n": n, **_called(claim, quantity, names)}
-    verdict = (
-        ""
-        if printed is None
-        else NOT_COMPARABLE
-        if claim.kind == STOPWATCH
-        else _kind(claim, quantity, printed, value, (low, high), results)
-    )
+    if printed is None:
+        verdict = ""
+    elif claim.kind == STOPWATCH:
+        verdict = NOT_COMPARABLE
+    else:
+        verdict = _kind(claim, quantity, printed, value, (low, high), results)
     return Verdict(claim, dataset, verdict, quantity, printed, value, **fields)
 
 
@@ -283,11 +275,15 @@ def _kind(claim: Claim, quantity: str, printed: Any, value: float, ends: tuple, 
     holds = truth_value_of(claim.direction, results) if claim.direction else None
     decided = throughout(claim.direction, results) if claim.direction else None
     few = any(too_few(results[name]) for name in names_in(quantity, results))
-    if holds is not False and _meets(claim, quantity, printed, value, results):
+    is_bound = isinstance(printed, str)
+    if holds is not False and (
+        truth_value_of(f"({quantity}) {printed}", results) if is_bound else abs(value - printed) <= claim.tolerance + 1e-12
+    ):
         return AGREES
     if decided:
         return DIRECTION
-    return UNDECIDED if decided is None and (few or _covers(printed, *ends)) else DISAGREES
+    covered = not is_bound and None not in ends and ends[0] <= printed <= ends[1]
+    return UNDECIDED if decided is None and (few or covered) else DISAGREES
 
 
 def _defined(verdict: Verdict) -> Verdict:
@@ -311,10 +307,7 @@ def reason_of(reasons: str | dict[str, str], dataset: str) -> str:
 
 def _called(claim: Claim, quantity: str, names: Names) -> dict[str, str]:
     """Unit and label of a cell; empty for a relation."""
-
-    def called(name: str) -> Quantity:
-        return names.of(claim.notebook, name)
-
+    called = partial(names.of, claim.notebook)
     return {"unit": unit_of(quantity, called), "words": expression_in_words(quantity, called)} if quantity else {}
 
 
@@ -389,17 +382,6 @@ def _with_numbers(text: str, results: dict[str, Any], called, kind: str = _EXPLA
         return in_prose(value_of(expression, results), unit) + (f" {brackets.format(small)}" if small else "")
 
     return re.sub(r"\{([^{}]+)\}(?=\s*(%|\w+)?)", number, text)
-
-
-def _meets(claim: Claim, quantity: str, printed: Any, value: float, results: dict) -> bool:
-    if isinstance(printed, str):
-        return truth_value_of(f"({quantity}) {printed}", results)
-    return abs(value - printed) <= claim.tolerance + 1e-12
-
-
-def _covers(printed: Any, low, high) -> bool:
-    """Whether our interval includes the printed number."""
-    return isinstance(printed, int | float) and low is not None and high is not None and low <= printed <= high
 
 
 def finding_texts(

@@ -221,7 +221,9 @@ def _about(run_record: dict, root: Path) -> str:
     if not run_record["data"]:
         return ""
     name = html.escape(run_record["data"]["name"])
-    lines = [f"This run is on <strong>{name}</strong>.", *map(html.escape, _sentences(run_record["selection"]))]
+    parts = [part.strip() for part in run_record["selection"].split(";")]
+    sentences = [f"{part[0].upper()}{part[1:]}." for part in parts if part]
+    lines = [f"This run is on <strong>{name}</strong>.", *map(html.escape, sentences)]
     if lost := sum(run_record["data"]["left_out"].values()):
         lines.append(
             f"{counted(lost, 'record')} {'was' if lost == 1 else 'were'} left out while reading (see the end of the page)."
@@ -237,31 +239,22 @@ def _about(run_record: dict, root: Path) -> str:
     return f"<p>{' '.join(lines)}</p>{notice}{table}"
 
 
-def _sentences(selection: str) -> list[str]:
-    """The parts of a selection, separated by semicolons, as sentences."""
-    parts = [part.strip() for part in selection.split(";")]
-    return [f"{part[0].upper()}{part[1:]}." for part in parts if part]
-
-
 def _of_the_book(notebook: str, root: Path) -> dict[str, tuple[str, dict]]:
     """Run -> title and size of its data, for the book's runs of a notebook."""
     sizes = {}
     for run in runs.read(root).runs.values():
-        folder = root / "book" / ("_generated/results" if run.synthetic else "results") / run.name
-        record = provenance.read_record(folder / f"{notebook}.json")
+        record = provenance.read_record(run.folder(root) / f"{notebook}.json")
         if record and (record["provenance"]["data"] or {}).get("size"):
             sizes[run.name] = (run.title, record["provenance"]["data"]["size"])
     return sizes
 
 
 def _sizes(sizes: dict[str, dict]) -> str:
-    names = ("users", "records", "days")
-    rows = {title: [Cell(_size(size[name])) for name in names] for title, size in sizes.items()}
+    names, rows = ("users", "records", "days"), {}
+    for title, size in sizes.items():
+        numbers = (round(size[name], 1) if size[name] < 1000 else round(size[name]) for name in names)
+        rows[title] = [Cell(shown(number)) for number in numbers]
     return Table(names, {"": rows}, "data set")._repr_html_()
-
-
-def _size(value: float) -> str:
-    return shown(round(value, 1) if value < 1000 else round(value))
 
 
 # ----------------------------------------------------------------------------------------------------- words and variants
@@ -284,18 +277,9 @@ def _words(text: str, name: str, root: Path) -> str:
     every = glossary(root / "book" / "glossary.md")
     known = {term: what for term, what in every.items() if any(map(name.startswith, limited.get(term, [""])))}
     used = {term: what for term, what in known.items() if re.search(rf"\b{re.escape(term)}s?\b", text, flags=re.IGNORECASE)}
-    terms = "".join(
-        f"<dt>{html.escape(term)}</dt><dd>{_inline(what)}</dd>" for term, what in sorted(used.items(), key=_by_name)
-    )
+    rendered = {term: re.sub(r"^<p>|</p>\s*$", "", _markdown(used[term]).strip()) for term in sorted(used, key=str.lower)}
+    terms = "".join(f"<dt>{html.escape(term)}</dt><dd>{what}</dd>" for term, what in rendered.items())
     return f"<h2>Words used here</h2><dl>{terms}</dl>" if terms else ""
-
-
-def _by_name(entry: tuple[str, str]) -> str:
-    return entry[0].lower()
-
-
-def _inline(text: str) -> str:
-    return re.sub(r"^<p>|</p>\s*$", "", _markdown(text).strip())
 
 
 def glossary(path: Path) -> dict[str, str]:
@@ -321,14 +305,9 @@ def stylesheet(root: Path = ROOT) -> str:
     """The book's styles with the colours of its theme; a single page follows the reader's system instead of a switch."""
     light, dark = ("".join(f"--pst-color-{name}: {colours[k]}; " for name, colours in _THEME.items()) for k in (0, 1))
     theme = f":root {{ {light}}}\nhtml[data-theme=dark] {{ {dark}}}\n"
-    book = "\n".join(
-        (root / "book" / "_static" / name).read_text(encoding="utf-8") for name in _STYLES if _has_style(root, name)
-    )
+    files = [root / "book" / "_static" / name for name in _STYLES]
+    book = "\n".join(file.read_text(encoding="utf-8") for file in files if file.is_file())
     return _by_system(theme + book) + _PAGE_STYLE
-
-
-def _has_style(root: Path, name: str) -> bool:
-    return (root / "book" / "_static" / name).is_file()
 
 
 def _by_system(css: str) -> str:

@@ -22,6 +22,9 @@ def certificate(problem: ChannelProblem, d_epsilon, channel: np.ndarray, bound: 
     bound of the problem's value. `facts` are further fields of `Certificate`: how the bound was found.
     """
     checks.channel(channel)
+    # the effective epsilon among the secrets that are at a finite distance of one another
+    groups = () if d_epsilon is None else np.unique(np.isfinite(d_epsilon), axis=0)
+    within = (_effective(channel[one], np.asarray(d_epsilon, float)[np.ix_(one, one)]) for one in groups)
     conditional = (channel * problem.cost).sum(axis=1)
     ap = None
     if problem.error is not None:
@@ -32,17 +35,11 @@ def certificate(problem: ChannelProblem, d_epsilon, channel: np.ndarray, bound: 
         bound=bound,
         unit=problem.unit(channel.any(axis=0)),
         violation=violation(channel, problem.exponents),
-        epsilon=np.nan if d_epsilon is None else _effective_within_groups(channel, d_epsilon),
+        epsilon=max(within, default=np.nan),
         distortion=ap,
         d_m=problem.d_m,
         **facts,
     )
-
-
-def _effective_within_groups(channel: np.ndarray, d_epsilon: np.ndarray) -> float:
-    """The effective epsilon among the secrets that are at a finite distance of one another."""
-    groups = np.unique(np.isfinite(d_epsilon), axis=0)
-    return max(_effective(channel[one], np.asarray(d_epsilon, float)[np.ix_(one, one)]) for one in groups)
 
 
 def violation(channel: np.ndarray, exponents: np.ndarray) -> float:

@@ -102,7 +102,8 @@ def named_as(path: Path, role: str, names: list[str], usual: str) -> str:
     """The only column with a usual name; the role itself if there is none."""
     plain_names = {name: _plain(name) for name in names}
     candidates = [name for name in names if plain_names[name] in usual.split()]
-    if len(candidates) == 2 and _halves_of_a_time(*(plain_names[name] for name in candidates)):
+    # date and time, or calldate and calltime: the halves of a time
+    if len(candidates) == 2 and len({plain_names[name].replace("date", "time") for name in candidates}) == 1:
         raise Unclear(
             f"{path}: the date and the time of day are in two columns, {' and '.join(candidates)}: join them to one such as 2024-09-03T17:21, "
             "or say which of them holds both",
@@ -118,11 +119,6 @@ def named_as(path: Path, role: str, names: list[str], usual: str) -> str:
 def _plain(name: str) -> str:
     """A name in lower case, without spaces and punctuation."""
     return re.sub(r"[\W_]+", "", name).lower()
-
-
-def _halves_of_a_time(one: str, other: str) -> bool:
-    """Whether two names are those of a date and its time of day: date and time, calldate and calltime."""
-    return one.replace("date", "time") == other.replace("date", "time")
 
 
 def pq_names(path: Path) -> list[str]:

@@ -26,8 +26,8 @@ def describe(
     * ``at`` is the quantile over users (or user-days, pairs of records, jumps), the lower edge of a bin in metres, the rank, or
       the number of points.
     * ``low`` and ``high`` bound a 95 % interval if ``value`` is estimated from a sample.
-    * ``stays`` is a table with the columns user, start, end, lat, lng, sorted by user and start: those of
-      :mod:`mobpriv.traces.profiles`, or :func:`dwells`.
+    * ``stays`` is a table with the columns user, start, end, lat, lng, sorted by user and start, as from
+      :func:`mobpriv.traces.profiles.stays`.
     * Days are UTC days. ``cell`` (m) and ``trials`` are parameters of :func:`uniqueness`.
     """
     users, offsets = by_user(traces)
@@ -114,33 +114,6 @@ def _by_rank(owner: np.ndarray, visits: np.ndarray) -> np.ndarray:
     share = visits / np.repeat(np.add.reduceat(visits, first), count)
     seen = rank < RANKS
     return np.bincount(rank[seen], share[seen], minlength=RANKS) / len(first)
-
-
-def dwells(traces: Traces, cell: float = PLACE, duration: float = 900.0) -> pd.DataFrame:
-    """Runs of a user's successive records in one square cell of side ``cell`` m that last ``duration`` s or more.
-
-    A coarse substitute for stays: a place on the border of two cells is missed. Columns user, start, end, lat, lng (means),
-    records.
-    """
-    code = traces["user"].cat.codes.to_numpy()
-    lat, lng, t = traces["lat"].to_numpy(), traces["lng"].to_numpy(), traces["t"]
-    if not len(traces):
-        return pd.DataFrame({"user": [], "start": t, "end": t, "lat": lat, "lng": lng, "records": []})
-    cells = SquareGrid(cell).cells(lat, lng)
-    first = np.flatnonzero(np.r_[True, (code[1:] != code[:-1]) | (cells[1:] != cells[:-1])])
-    count = np.diff(np.r_[first, len(traces)])
-    last = first + count - 1
-    ms = milliseconds(traces)
-    long = ms[last] - ms[first] >= 1000 * duration
-    table = {
-        "user": traces["user"].astype("str").to_numpy()[first],
-        "start": t.array[first],
-        "end": t.array[last],
-        "lat": np.add.reduceat(lat, first) / count,
-        "lng": np.add.reduceat(lng, first) / count,
-        "records": count,
-    }
-    return pd.DataFrame(table)[long].reset_index(drop=True)
 
 
 def uniqueness(

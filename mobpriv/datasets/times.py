@@ -69,8 +69,11 @@ def time_format(values: pd.Series) -> str:
     if dates := _dates(number):
         raise Unclear(f"times such as {number[0]:.0f} look like dates written as {dates}: {_ISO}", {})
     if 2 * len(number) < max(len(values), 1):
-        if reason := _no_iso(values.astype("str").str.strip()):
-            raise Unclear(reason, {})
+        text = values.astype("str").str.strip()
+        other = text[~_plain(text).str.fullmatch(f"{_LOCAL}|{_ZONED}", na=False).to_numpy()]
+        if 2 * len(other) > len(text):
+            rule = f"times such as {other.iloc[0]!r} are neither numbers nor ISO 8601: {_ISO}"
+            raise Unclear(_mixed(other) or rule, {})
         return "iso"
     for unit, ms in _SINCE_1970.items():
         if _possible(number * ms):
@@ -114,14 +117,6 @@ def digits_cut(text: pd.Series, power: str = r"E\+") -> np.ndarray:
     parts = text.str.extract(rf"^\s*[+-]?\d(?:\.(\d*))?{power}(\d{{1,2}})\s*$")
     digits, power = parts[0].fillna("").str.len().to_numpy(float), pd.to_numeric(parts[1]).to_numpy(float, na_value=np.nan)
     return digits < power
-
-
-def _no_iso(text: pd.Series) -> str:
-    """Why most texts are not ISO 8601 times; "" if most are."""
-    other = text[~_plain(text).str.fullmatch(f"{_LOCAL}|{_ZONED}", na=False).to_numpy()]
-    if 2 * len(other) <= len(text):
-        return ""
-    return _mixed(other) or f"times such as {other.iloc[0]!r} are neither numbers nor ISO 8601: {_ISO}"
 
 
 def _mixed(text: pd.Series) -> str:

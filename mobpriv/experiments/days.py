@@ -197,9 +197,8 @@ def simulated_calls(
     call_sets, (*rngs, join) = [], np.random.default_rng(seed).spawn(2 * layouts + 1)
     for place, call in zip(rngs[::2], rngs[1::2], strict=True):
         cells = place_antennas(traces, antennas, place)
-        simulated = calls_from_traces(
-            traces, with_municipalities(cells, towns, join) if towns else cells, call, rate, _LOCATED_WITHIN_MINUTES
-        )
+        cells = with_municipalities(cells, towns, join) if towns else cells
+        simulated = calls_from_traces(traces, cells, call, rate, _LOCATED_WITHIN_MINUTES)
         left_out = pd.DataFrame(
             [("calls drawn where the user has no record within ten minutes", simulated.left_out, simulated.silent)],
             columns=["rule", "records", "users"],

@@ -3,7 +3,7 @@
 Source: Olivier and Quertier, *Towards an in-depth understanding of privacy parameters for randomized sanitization mechanisms*, §VI.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -326,7 +326,7 @@ EPSILONS = (0.1, 0.2, 0.5, 1, 1.5, 2, 2.5, 3, 4, 5, 6, 7, 8, 10)
 ANCHORS = (0.1, 1, 2, 3, 4, 5, 6, 7)  # the values at which claims are tested
 ESTIMATORS = ("unbiased", "printed", "likeliest")
 ADVERSARIES = ("profileGuess", "likelihood")
-TIE_TOLERANCE = 1e-9
+_TIE_TOLERANCE = 1e-9
 
 
 class Row(NamedTuple):
@@ -346,6 +346,15 @@ TABLE = (
     Row("2.2", None, 2.0, 1.0),
     Row("2.2", 3, 1.0, 0.85),
 )
+
+
+def bisected(too_small: Callable[[float], bool], low: float, high: float, steps: int) -> float:
+    """Return the end of the range of ε, halved ``steps`` times in ln ε, below which ε is ``too_small``."""
+    low, high = np.log(low), np.log(high)
+    for _ in range(steps):
+        middle = (low + high) / 2
+        low, high = (middle, high) if too_small(np.exp(middle)) else (low, middle)
+    return float(np.exp(high))
 
 
 class Band(NamedTuple):
@@ -562,8 +571,13 @@ def nearest_rate(
         known = leak.known.astype(np.int64)
         chi = protection.chi(known, samples.affinity) if scenario == "2.2" else np.ones(known.shape, bool)
         d = negative_log_likelihood(protection.mechanism(epsilon), leak.published, known, chi)
-    true_distance = np.diagonal(d, axis1=1, axis2=2)
-    return ((d <= true_distance[..., None] + TIE_TOLERANCE).sum(axis=-1) == 1).mean(axis=-1)
+    return likeliest_rate(d)
+
+
+def likeliest_rate(scores: np.ndarray) -> np.ndarray:
+    """Return how often a user's own profile has the least score of all (ties against the adversary), (draws,)."""
+    true_score = np.diagonal(scores, axis1=1, axis2=2)
+    return ((scores <= true_score[..., None] + _TIE_TOLERANCE).sum(axis=-1) == 1).mean(axis=-1)
 
 
 def side_information(

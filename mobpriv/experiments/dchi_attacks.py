@@ -21,6 +21,7 @@ from mobpriv.experiments.dchi import (
     Samples,
     best_rate,
     best_rates,
+    bisected,
     error,
     leaked,
     perturbed_profiles,
@@ -189,17 +190,10 @@ def epsilon_of_error(samples: Samples, protection: Protection, target: float) ->
     ValueError if the target is outside the errors at the ends of ``_SEARCH_RANGE``.
     """
     positive("target", target, "of the mean error")
-    low, high = np.log(_SEARCH_RANGE)
     at_ends = error(samples, protection, _SEARCH_RANGE).mean(axis=0)
     if not at_ends[1] <= target <= at_ends[0]:
         raise ValueError(f"target must be an error that some ε has, {at_ends[1]:.4g} … {at_ends[0]:.4g} (got {target:.4g})")
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2
-        if error(samples, protection, [np.exp(middle)]).mean() > target:
-            low = middle
-        else:
-            high = middle
-    return float(np.exp(high))
+    return bisected(lambda epsilon: error(samples, protection, [epsilon]).mean() > target, *_SEARCH_RANGE, _HALVINGS)
 
 
 # ------------------------------------------------------------ Discard inconsistencies (Figure 13) over the grid of (τ, N)

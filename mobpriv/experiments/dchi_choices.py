@@ -18,14 +18,15 @@ from mobpriv.base.estimates import Estimate, middle_of
 from mobpriv.base.noise import least_p
 from mobpriv.base.ranges import one_of, positive, whole
 from mobpriv.experiments.dchi import (
-    TIE_TOLERANCE,
     Days,
     Protection,
     Samples,
     SampleSetting,
     best_share,
+    bisected,
     leaked,
     level,
+    likeliest_rate,
     perturbed_profiles,
 )
 from mobpriv.experiments.dchi_attacks import worst_case_rates
@@ -63,10 +64,9 @@ def closeness(samples: Samples, places: np.ndarray) -> np.ndarray:
     """Correlate (Spearman) the distance of two POIs with the share of the one's visitors who visited the other, (draws,)."""
     m = samples.affinity.shape[-1]
     pairs = ~np.eye(m, dtype=bool)
-    visitor_share = np.maximum(np.diagonal(samples.affinity, axis1=1, axis2=2), 1 / samples.day.shape[1])[
-        ..., None
-    ]  # a POI without visitors: 0 of 1
-    matrices = zip(_poi_distances(places)[samples.layout], samples.affinity / visitor_share, strict=True)
+    # a POI without visitors: 0 of 1
+    visitor_share = np.maximum(np.diagonal(samples.affinity, axis1=1, axis2=2), 1 / samples.day.shape[1])
+    matrices = zip(_poi_distances(places)[samples.layout], samples.affinity / visitor_share[..., None], strict=True)
     return np.array([spearmanr(distance[pairs], shared[pairs]).statistic for distance, shared in matrices])
 
 
@@ -126,12 +126,9 @@ def parts_of_variance(values: np.ndarray, rng: np.random.Generator, resampled: i
     moments = values.var(axis=1, ddof=1), values.mean(axis=1)
     draws = rng.integers(len(values), size=(resampled, len(values)))
     estimates, resamples = _parts(*moments, values.shape[1]), _parts(*(moment[draws] for moment in moments), values.shape[1])
-    return VarianceParts(
-        *(
-            Estimate(float(moment), *map(float, middle_of(resampled_values)), len(values), "bootstrap over users, 95 %")
-            for moment, resampled_values in zip(estimates, resamples, strict=True)
-        )
-    )
+    parts = zip(estimates, map(middle_of, resamples), strict=True)
+    words = "bootstrap over users, 95 %"
+    return VarianceParts(*(Estimate(float(part), *map(float, ends), len(values), words) for part, ends in parts))
 
 
 def _parts(within: np.ndarray, means: np.ndarray, times: int) -> tuple[np.ndarray, np.ndarray]:
@@ -200,12 +197,11 @@ def crowds(
         layout_counts = counts[d % len(counts)]
         users, m = layout_counts.shape
         order, u, pois = child.permutation(users), child.random((users, m)), child.permutation(m)
-        yield {n: _crowd(layout_counts[order[:n]], u[:n], order[:n], pois) for n in sizes}
-
-
-def _crowd(counts, u, users, pois) -> Samples:
-    first, orders = counts[None], (np.arange(len(counts))[None], pois[None])
-    return Samples(first, np.zeros_like(first), affinity(first > 0), u[None], users[None], *orders, np.zeros(1, int))
+        samples = {}
+        for n in sizes:
+            first, rest = layout_counts[order[:n]][None], (u[None, :n], order[None, :n], np.arange(n)[None], pois[None])
+            samples[n] = Samples(first, np.zeros_like(first), affinity(first > 0), *rest, np.zeros(1, int))
+        yield samples
 
 
 def attack_perturbed(
@@ -244,15 +240,10 @@ def _attack_rates(rows: np.ndarray, candidates: np.ndarray, max_candidates: Sequ
     check_ranking_size(len(rows), len(candidates))
     d = l1(rows[None], candidates[None])[0]
     true_distance = np.diagonal(d).astype(np.int64)
-    beyond = {
-        m: np.partition(d, m, axis=-1)[:, m].astype(np.int64)
-        if m < d.shape[1]
-        else np.full(len(true_distance), np.iinfo(np.int64).max)
-        for m in {1, *max_candidates}
-    }
-    return AttackRates(
-        float((true_distance < beyond[1]).mean()), tuple(best_share(true_distance, beyond[m]) for m in max_candidates)
-    )
+    beyond = {m: np.full(len(true_distance), np.iinfo(np.int64).max) for m in {1, *max_candidates}}
+    beyond |= {m: np.partition(d, m, axis=-1)[:, m].astype(np.int64) for m in beyond if m < d.shape[1]}
+    best = tuple(best_share(true_distance, beyond[m]) for m in max_candidates)
+    return AttackRates(float((true_distance < beyond[1]).mean()), best)
 
 
 # ------------------------------------ Compare mechanisms at equal utility, also against an adversary who knows the rule for χ
@@ -286,14 +277,7 @@ def epsilon_at(samples: Samples, protection: Protection, share: float) -> float:
         return MIN_SEARCHED_EPSILON
     if error(_MAX_SEARCHED_EPSILON) > share:
         return np.inf
-    low, high = np.log(MIN_SEARCHED_EPSILON), np.log(_MAX_SEARCHED_EPSILON)
-    for _ in range(_BISECTION_STEPS):
-        middle = (low + high) / 2
-        if error(np.exp(middle)) > share:
-            low = middle
-        else:
-            high = middle
-    return float(np.exp(high))
+    return bisected(lambda epsilon: error(epsilon) > share, MIN_SEARCHED_EPSILON, _MAX_SEARCHED_EPSILON, _BISECTION_STEPS)
 
 
 def likelihood_scores(samples: Samples, protection: Protection, epsilon: float, believed: float | None = None) -> np.ndarray:
@@ -305,12 +289,6 @@ def likelihood_scores(samples: Samples, protection: Protection, epsilon: float, 
     known = leak.known.astype(np.int64)
     mechanism = protection.mechanism(epsilon if believed is None else believed)
     return negative_log_likelihood(mechanism, leak.published, known, protection.chi(known, samples.affinity))
-
-
-def likeliest_rate(scores: np.ndarray) -> np.ndarray:
-    """Return how often a user's own profile is the likeliest of all (ties against the adversary), (draws,)."""
-    true_score = np.diagonal(scores, axis1=1, axis2=2)
-    return ((scores <= true_score[..., None] + TIE_TOLERANCE).sum(axis=-1) == 1).mean(axis=-1)
 
 
 def by_support(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -111,11 +111,7 @@ def prepare(
     data, traces, restriction = chosen_users(dataset, leave_out, max_users, begins)
     users = _number_of_users(traces["user"].cat.categories, users, begins, leave_out, max_users)
 
-    def select(columns: int, rows: int) -> tuple[AreaGrid, list[str], Priors]:
-        grid = densest_area(traces, KM * width_km, KM * height_km, columns, rows)
-        chosen = most_active(traces, grid, min(users, _users_inside(traces, grid, begins)) if max_users else users, begins)
-        return grid, chosen, priors(traces, grid, chosen)
-
+    select = _selection(traces, width_km, height_km, users, begins, those_inside=bool(max_users))
     (grid, chosen, user_priors), coarser = _in_time(select, columns, rows, minutes, programs)
     checks.affordable(grid.size, int(user_priors.records["cells"].max()))
     words = (
@@ -135,6 +131,17 @@ def estimated(user_priors: Priors, cells: int, programs: float) -> float:
     """
     visited = user_priors.records["cells"].to_numpy(float)
     return programs * float((checks.OF_ALL * cells**3 + checks.OF_VISITED * visited**3).sum()) / 60
+
+
+def _selection(traces: Traces, width_km: float, height_km: float, users: int, begins: str, those_inside: bool) -> Callable:
+    """Return the choice of area, users and priors by columns and rows; ``those_inside``: fewer users if fewer are inside."""
+
+    def select(columns: int, rows: int) -> tuple[AreaGrid, list[str], Priors]:
+        grid = densest_area(traces, KM * width_km, KM * height_km, columns, rows)
+        chosen = most_active(traces, grid, min(users, _users_inside(traces, grid, begins)) if those_inside else users, begins)
+        return grid, chosen, priors(traces, grid, chosen)
+
+    return select
 
 
 def _in_time(select: Callable, columns: int, rows: int, minutes: float, programs: float) -> tuple[tuple, str]:
@@ -189,11 +196,7 @@ def prepare_halves(
     begins = begins or _person_prefix(dataset)
     setting = in_halves(choose(dataset, start, days, leave_out, max_users, begins), "calendar", days)
 
-    def select(columns: int, rows: int) -> tuple[AreaGrid, list[str], Priors]:
-        grid = densest_area(setting.known, KM * width_km, KM * height_km, columns, rows)
-        chosen = most_active(setting.known, grid, min(users, _users_inside(setting.known, grid, begins)), begins)
-        return grid, chosen, priors(setting.known, grid, chosen)
-
+    select = _selection(setting.known, width_km, height_km, users, begins, those_inside=True)
     (grid, chosen, _), coarser = _in_time(select, columns, rows, minutes, programs)
     of_chosen = [records(half, half["user"].isin(chosen).to_numpy()) for half in (setting.known, setting.secret)]
     known, secret = (records(half, _inside(half, grid)) for half in of_chosen)

@@ -121,12 +121,14 @@ def prepare(
         too_few = f". We leave out {counted(int(of_small.sum()), 'profile')} ({rule})"
         left_out = pd.concat([left_out, _calls_of(data, window, small, rule)], ignore_index=True)
         profiles, sizes = profiles[~of_small].reset_index(drop=True), sizes[sizes >= k]
-    places = int((sizes > 0).sum())
+    used = sizes[sizes > 0]
+    smallest, largest = int(used.min()), int(used.max())
+    span = (f"{shown(smallest)} to " if smallest < largest else "") + counted(largest, "profile")
     last = data.calls["t"].max().tz_convert(zone).date()
     days = (last - window.first).days + 1  # a last day without a call is not missing
     selection = (
-        f"{data.reading + '. ' if data.reading else ''}We use {shown(len(profiles))} profiles of {shown(profiles['user'].nunique())} users in {counted(places, 'municipality', 'municipalities')}{f', the most populous of {every}' if chosen < every else ''}. "
-        f"A municipality has {_span(sizes[sizes > 0])}. The profiles cover {counted(weeks, 'week')} from {window.first} on (time zone {zone})"
+        f"{data.reading + '. ' if data.reading else ''}We use {shown(len(profiles))} profiles of {shown(profiles['user'].nunique())} users in {counted(len(used), 'municipality', 'municipalities')}{f', the most populous of {every}' if chosen < every else ''}. "
+        f"A municipality has {span}. The profiles cover {counted(weeks, 'week')} from {window.first} on (time zone {zone})"
         f"{f'. The calls end on day {days} of {7 * weeks}; the later days are empty' if days < 7 * weeks - 1 else ''}"
         + "".join(
             f". We leave out {counted(int(n), 'record')} ({rule})"
@@ -144,11 +146,6 @@ def _calls_of(data: CallSet, window: Window, municipalities: pd.Index, rule: str
     cells = data.cells["cell"][data.cells["municipality"].isin(municipalities)]
     calls = data.calls[(slot >= 0) & (slot < 21 * window.weeks) & data.calls["cell"].isin(cells)]
     return pd.DataFrame([(rule, len(calls), calls["user"].nunique())], columns=["rule", "records", "users"])
-
-
-def _span(sizes: pd.Series) -> str:
-    smallest, largest = int(sizes.min()), int(sizes.max())
-    return (f"{shown(smallest)} to " if smallest < largest else "") + counted(largest, "profile")
 
 
 def simulated_truth(setting: Setting) -> Truth | None:

@@ -118,9 +118,8 @@ def infer_cells(seen: np.ndarray, days: np.ndarray, published: np.ndarray, town:
         read = np.rint(profiles * DAYS[: profiles.shape[1]]).astype(np.int64)[:, :, None] == np.arange(n_values)
         share = (near / near.sum(axis=1, keepdims=True)) @ read.reshape(len(profiles), -1)
         target_share = share.reshape(len(known), -1, n_values)[inverse.ravel()]
-        probability[rows] = np.take_along_axis(target_share, np.asarray(days)[rows][:, :, None].astype(np.int64), axis=2)[
-            :, :, 0
-        ]
+        true_days = np.asarray(days)[rows][:, :, None].astype(np.int64)
+        probability[rows] = np.take_along_axis(target_share, true_days, axis=2)[:, :, 0]
     return probability
 
 
@@ -131,6 +130,5 @@ def traits_of(setting: Setting, dataset: str, rng: np.random.Generator) -> tuple
     """
     if dataset == "region":
         return true_roles(setting.profiles, datasets.region_truth()[0]).role.codes.astype(np.int64), "true role"
-    return labelled(PROGRAM, setting.values, rng).astype(
-        np.int64
-    ), "label by the Sociometer (true roles are known only in the synthetic region)"
+    label = labelled(PROGRAM, setting.values, rng).astype(np.int64)
+    return label, "label by the Sociometer (true roles are known only in the synthetic region)"

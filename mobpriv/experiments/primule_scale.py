@@ -99,7 +99,7 @@ def _of_municipality(keys: np.ndarray, mechanism: Primule) -> MunicipalityResult
     """Run Algorithm 1 on the profiles of one municipality; equal profiles are processed once."""
     h = cell_numbers(mechanism.h)
     distinct_keys, inverse, sizes = np.unique(keys, return_inverse=True, return_counts=True)
-    x = _tenths(distinct_keys)[:, h]
+    x = (day_counts(distinct_keys).astype(np.int64) * (_TENTHS // DAYS))[:, h]
     on_h = distinct(x, sizes)
     group, totals, members = on_h.inverse, on_h.values * on_h.sizes[:, None], on_h.sizes
     rounds, anonymous = 0, len(keys) >= mechanism.k
@@ -119,10 +119,6 @@ def published_values(profiles: Icps, result: AllMunicipalities, rows=slice(None)
     means = result.totals[group] / result.members[group, None] / _TENTHS
     protected[:, result.h] = means
     return protected
-
-
-def _tenths(keys) -> np.ndarray:
-    return day_counts(keys).astype(np.int64) * (_TENTHS // DAYS)
 
 
 def _towns(profiles) -> tuple[np.ndarray, pd.Index]:
@@ -175,7 +171,10 @@ def scale_results(profiles: Icps, over: Mapping[int, AllMunicipalities], rng: np
     keys, where = profiles["key"].to_numpy(), ["municipality", "key"]
     equal = profiles.groupby(where, observed=True)["key"].transform("size").to_numpy()
     first = ~profiles.duplicated(where).to_numpy()
-    original_labels = _labels_of(keys, rng)
+    # equal profiles are labelled once
+    distinct_keys, inverse, sizes = np.unique(keys, return_inverse=True, return_counts=True)
+    shares = values(distinct_keys)
+    original_labels = PROGRAM.fit(shares, sizes, rng).codes(shares)[inverse]
     results = {f"label.original.{c}": rate(original_labels == i) for i, c in enumerate(CATEGORIES)}
     almost = {}
     for k, result in over.items():
@@ -193,13 +192,6 @@ def scale_results(profiles: Icps, over: Mapping[int, AllMunicipalities], rng: np
                 results[f"kept.{k}.{c}"] = clustered_ratio((labels == i)[here], 1, result.group[here], bounds=(0, 1))
     least, largest = min(over), max(over)
     return results | {"gain": clustered_difference(almost[least], almost[largest], over[largest].group)}
-
-
-def _labels_of(keys: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Return the program's labels of profiles, as places in CATEGORIES; equal profiles are labelled once."""
-    distinct_keys, inverse, sizes = np.unique(keys, return_inverse=True, return_counts=True)
-    shares = values(distinct_keys)
-    return PROGRAM.fit(shares, sizes, rng).codes(shares)[inverse]
 
 
 def _almost(profiles: Icps, result: AllMunicipalities) -> np.ndarray:

@@ -177,7 +177,11 @@ def by_size(true, predicted, where, rng: np.random.Generator, draws: int = 200, 
             if of_group is None:
                 pair = _redistributed(matrix, others, child, draws)
             else:
-                pair = _groups_redistributed(*of_group, i, child, draws)
+                # as many groups as the municipality has, without replacement, and all the others
+                matrices, home = of_group
+                n = int((home == i).sum())
+                drawn = np.array([matrices[child.permutation(len(matrices))[:n]].sum(axis=0) for _ in range(draws)])
+                pair = drawn, total - drawn
             drawn = _total_variation(*pair)
             drawn = drawn[~np.isnan(drawn)]  # NaN: groups that share no class with the others
             expected, p = float(drawn.mean()), float((drawn >= distance - 1e-12).mean())
@@ -204,15 +208,6 @@ def _groups(true, predicted, place: np.ndarray, group) -> tuple[np.ndarray, np.n
         one = int((home[code] != place).argmax())
         raise ValueError(f"a group lies in one municipality (group {np.asarray(group)[one]} lies in two)")
     return matrices, home
-
-
-def _groups_redistributed(
-    matrices: np.ndarray, home: np.ndarray, one: int, rng: np.random.Generator, draws: int
-) -> list[np.ndarray]:
-    """Draw pairs of matrices: as many groups as the municipality has, without replacement, and all the others."""
-    n, total = int((home == one).sum()), matrices.sum(axis=0)
-    drawn = np.array([matrices[rng.permutation(len(matrices))[:n]].sum(axis=0) for _ in range(draws)])
-    return [drawn, total - drawn]
 
 
 def _total_variation(matrix: np.ndarray, others: np.ndarray) -> np.ndarray:
@@ -357,7 +352,8 @@ def confused(true, predicted, whose) -> pd.DataFrame:
                 if present.any()
                 else _UNDEFINED
             )
-            drawn = _of_draws(hits.sum(axis=1), is_true.sum(axis=1))
+            occurs = is_true.any(axis=1)
+            drawn = spread(hits.sum(axis=1)[occurs] / is_true.sum(axis=1)[occurs]) if occurs.any() else _UNDEFINED
             rows.append({"true": name, "found": other, **estimate, "least": drawn.low, "largest": drawn.high})
     return pd.DataFrame(rows)
 
@@ -398,7 +394,3 @@ def _checked(true, predicted, whose) -> tuple[np.ndarray, np.ndarray, np.ndarray
             f"labels must be (draws, n) of the same profiles, with an owner for each (got the shapes {true.shape}, {predicted.shape}, and {len(owner)} names)"
         )
     return true, predicted, owner
-
-
-def _of_draws(hits: np.ndarray, totals: np.ndarray) -> Estimate:
-    return spread(hits[totals > 0] / totals[totals > 0]) if (totals > 0).any() else _UNDEFINED

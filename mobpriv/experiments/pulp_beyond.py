@@ -21,6 +21,7 @@ from mobpriv.experiments.pulp import NO_MECHANISM, Law, cut_rule, evenly_spaced,
 from mobpriv.mechanisms import HMC, TriLateration
 from mobpriv.pulp import SWEEPS, Candidate, Metrics, Sweep, models
 from mobpriv.pulp.annealing import anneal
+from mobpriv.pulp.configurator import known
 from mobpriv.pulp.users import noise
 from mobpriv.traces.sub_traces import slices
 from mobpriv.traces.table import Traces, by_user, from_blocks, milliseconds, rows
@@ -439,13 +440,9 @@ def largest_sum(candidate: Candidate) -> float:
 
     ValueError for a candidate without models, and for an empty range.
     """
-    if candidate.missing or not np.isfinite([*candidate.privacy, *candidate.utility]).all():
+    if candidate.missing or not known(candidate):
         raise ValueError(
             f"the largest sum needs models of both levels ({candidate.mechanism} has {candidate.missing or 'none'})"
-        )
-    if not 0 < candidate.low <= candidate.high < np.inf:
-        raise ValueError(
-            f"the range of {candidate.mechanism} must be positive, its ends in order (got {candidate.low} to {candidate.high})"
         )
     fine = np.geomspace(candidate.low, candidate.high, _FINE)
     privacy, utility = (m.a * np.arctan(m.b * (np.log(fine) - m.c)) + m.d for m in (candidate.privacy, candidate.utility))

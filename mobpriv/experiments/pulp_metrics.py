@@ -9,15 +9,13 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from mobpriv.base.ranges import whole
 from mobpriv.ground.geo import metres_per_degree
 from mobpriv.ground.grid import SquareGrid
 from mobpriv.metrics import area_coverage, poi_privacy
-from mobpriv.pulp import SWEEPS, Levels, Metrics, Sweep
-from mobpriv.pulp.profiler import PROFILE_COLUMNS
-from mobpriv.pulp.users import each_user, noise
+from mobpriv.pulp import SWEEPS, Metrics, Sweep
+from mobpriv.pulp.profiler import PROFILE_COLUMNS, profile_under
 from mobpriv.traces.profiles import poi_centres
-from mobpriv.traces.table import Traces, by_user, from_blocks
+from mobpriv.traces.table import Traces, from_blocks
 
 # ---------------- The worked example of PULP's metrics as positions, and the cases that Equations (1) and (2) leave undefined
 # The paper draws a trace, three places and a map of cells, and prints their counts. Our positions are invented to have these
@@ -163,71 +161,7 @@ def profiles_by_metrics(
 ) -> dict[str, pd.DataFrame]:
     """Return name of a metric -> its table as from :func:`mobpriv.pulp.profile`: the same rows with the same noise.
 
-    ``keep`` is that of :func:`mobpriv.pulp.profile`. ValueError without metrics, sweeps or seeds, and for two sweeps with the
-    same name.
+    ``keep`` is that of :func:`mobpriv.pulp.profile`, as are the errors; ValueError without metrics.
     """
-    seeds = [whole("a seed", seed, 0) for seed in seeds]
-    for what, given in {"metrics": metrics, "sweeps": sweeps, "seeds": seeds}.items():
-        if not given:
-            raise ValueError(f"{what} must hold at least one (got none)")
-    names = [sweep.name for sweep in sweeps]
-    if len(set(names)) < len(names):
-        raise ValueError(f"sweeps must have different names (got {', '.join(names)}): name them")
-    if len(set(seeds)) < len(seeds):
-        raise ValueError(f"seeds must be all different (got {seeds})")
-    rows = each_user(_of_user, traces, lambda user: (dict(metrics), sweeps, seeds), "variants", workers, keep)
-    table = pd.DataFrame(rows, columns=["metrics", *PROFILE_COLUMNS])
-    dtypes = dict.fromkeys(("value", "privacy", "utility", "pois", "standard"), float) | {"repetition": int, "records": int}
-    return {
-        name: table.loc[table["metrics"] == name, PROFILE_COLUMNS].astype(dtypes).reset_index(drop=True) for name in metrics
-    }
-
-
-def _of_user(trace: Traces, metrics: dict[str, Metrics], sweeps: Sequence[Sweep], seeds: Sequence[int]) -> list[dict]:
-    user, rows = by_user(trace)[0][0], []
-    originals = {name: of.of(trace) for name, of in metrics.items()}
-    for sweep in sweeps:
-        for value in sweep.values:
-            mechanism = sweep.at(value)
-            for repetition, seed in enumerate(seeds if getattr(mechanism, "random", True) else seeds[:1], 1):
-                row = {"user": user, "mechanism": sweep.name, "parameter": sweep.parameter, "value": value}
-                row |= {"repetition": repetition, "standard": sweep.standard, "rises": sweep.rises}
-                try:
-                    published = mechanism.protect(trace, noise(seed, f"{user}, {sweep.name}, {value!r}"))
-                except ValueError as refused:
-                    levels = dict.fromkeys(metrics, Levels(np.nan, np.nan, f"{mechanism.name} refused the trace: {refused}"))
-                    records = 0
-                else:
-                    levels, records = _levels(originals, published), len(published)
-                for name, of in levels.items():
-                    metric_row = {"metrics": name, "records": records, "pois": len(originals[name].pois.lat)}
-                    rows.append(metric_row | row | of._asdict())
-    return rows
-
-
-def _levels(originals: dict, published: Traces) -> dict[str, Levels]:
-    cache: dict[tuple, object] = {}
-    return {
-        name: original._replace(metrics=_CachedMetrics(original.metrics, cache)).levels(published)
-        for name, original in originals.items()
-    }
-
-
-class _CachedMetrics:
-    """Metrics that cache the cells and the places of one protected trace."""
-
-    def __init__(self, metrics: Metrics, cache: dict):
-        self._metrics, self._cache = metrics, cache
-        self.near, self.matched, self.plane = metrics.near, metrics.matched, metrics.plane
-
-    def cells(self, traces: Traces):
-        return self._once(("cells", self._metrics.level), self._metrics.cells, traces)
-
-    def centres(self, traces: Traces):
-        m = self._metrics
-        return self._once(("places", m.diameter, m.duration, m.max_gap, m.merged, m.plane), m.centres, traces)
-
-    def _once(self, key: tuple, compute: Callable, traces: Traces):
-        if key not in self._cache:
-            self._cache[key] = compute(traces)
-        return self._cache[key]
+    table = profile_under("variants", traces, metrics, sweeps, seeds, workers, keep)
+    return {name: table.loc[table["metrics"] == name, PROFILE_COLUMNS].reset_index(drop=True) for name in metrics}

@@ -5,7 +5,7 @@ Source (extended here): Cerf et al., TDSC 2018, §III and §VI-B.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from math import exp, inf, isfinite, log, log10, pi, tan
+from math import exp, log, log10, pi, tan
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from mobpriv.base import estimates
 from mobpriv.base.ranges import between, one_of, positive, true_or_false, whole
 from mobpriv.mechanisms import Promesse
 from mobpriv.pulp import SWEEPS, Arctan, Candidate, CandidateSetting, Metrics, Recommendation, Sweep, fit
+from mobpriv.pulp.configurator import best_candidate, infeasible
 from mobpriv.pulp.modeler import COEFFICIENTS, METRIC_NAMES, OUTLIER, coarse_search, log_points
 from mobpriv.traces.table import Traces, by_user, from_blocks, milliseconds
 
@@ -344,31 +345,18 @@ def closed_form(candidates: Sequence[Candidate], metric: str, least: float) -> R
     """
     one_of("metric", metric, METRIC_NAMES)
     between("least", least, 0, 1, "must lie in [0, 1]")
-    if not candidates:
-        raise ValueError("a law needs at least one candidate (got none)")
-    settings = tuple(_closed_form_setting(c, metric, least) for c in candidates)
-    feasible = [s for s in settings if s.value is not None]
-    if not feasible:
-        return Recommendation(None, None, None, None, "; ".join(f"{s.mechanism}: {s.reason}" for s in settings), settings)
     other = METRIC_NAMES[1 - METRIC_NAMES.index(metric)]
-    best = max(feasible, key=lambda s: round(getattr(s, other), 9))
-    return Recommendation(best.mechanism, best.value, best.privacy, best.utility, "", settings)
+    return best_candidate(candidates, lambda c: _closed_form_setting(c, metric, least), lambda s: (getattr(s, other),))
 
 
 def _closed_form_setting(c: Candidate, metric: str, least: float) -> CandidateSetting:
-    model, reason = getattr(c, metric), c.missing
-    if not 0 < c.low <= c.high < inf:
-        raise ValueError(f"the range of {c.mechanism} must be positive, its ends in order (got {c.low} to {c.high})")
-    if not reason and not all(map(isfinite, (*c.privacy, *c.utility))):
-        reason = "it has no model"
-    if not reason and model.a * model.b == 0:
-        reason = f"{metric} does not depend on the parameter: the formula divides by zero"
-    if not reason:
-        x = tan((least - model.d) / model.a) / model.b + model.c
-        if log(c.low) <= x <= log(c.high):
-            return CandidateSetting(c.mechanism, exp(x), c.privacy.at(x), c.utility.at(x), exp(x), exp(x), "")
-        reason = f"the formula's value lies outside {c.low:g} to {c.high:g}"
-    return CandidateSetting(c.mechanism, None, None, None, None, None, reason)
+    model = getattr(c, metric)
+    if model.a * model.b == 0:
+        return infeasible(c, f"{metric} does not depend on the parameter: the formula divides by zero")
+    x = tan((least - model.d) / model.a) / model.b + model.c
+    if log(c.low) <= x <= log(c.high):
+        return CandidateSetting(c.mechanism, exp(x), c.privacy.at(x), c.utility.at(x), exp(x), exp(x), "")
+    return infeasible(c, f"the formula's value lies outside {c.low:g} to {c.high:g}")
 
 
 def recommendation_changes(other: pd.DataFrame, base: pd.DataFrame, least: int = 1) -> dict[str, Any]:

@@ -22,7 +22,15 @@ from mobpriv.experiments import thesis_3
 from mobpriv.experiments.days import AttackSetting
 from mobpriv.ground.grid import SquareGrid
 from mobpriv.mechanisms import HMC, GeoI
-from mobpriv.mechanisms.alteration import ALTERATION_OUTCOMES, CONFUSED, REPLACED, Alteration, alter, heat_map_coverage
+from mobpriv.mechanisms.alteration import (
+    ALTERATION_OUTCOMES,
+    CONFUSED,
+    REPLACED,
+    Alteration,
+    alter,
+    heat_map_coverage,
+    users_nearer,
+)
 from mobpriv.metrics.pairs import row_ranges
 from mobpriv.traces.profiles import HeatMaps, heat_maps
 from mobpriv.traces.table import Traces, as_traces, by_user, milliseconds, rows
@@ -74,7 +82,7 @@ def by_similarity(mechanism: HMC, traces: Traces) -> pd.DataFrame:
     the nearer heat map. A trace of an unknown user has no row.
     """
     maps, known = heat_maps(traces, mechanism.grid), mechanism.profiles
-    owner = _owners(mechanism, maps.users)
+    owner = mechanism.owner_rows(maps.users)
     has_owner = np.flatnonzero(owner >= 0)
     coverage, d = heat_map_coverage(maps, known)[has_owner], topsoe(maps, known)[has_owner]
     coverage[np.arange(len(has_owner)), owner[has_owner]] = -1.0  # the owner ranks last
@@ -94,7 +102,7 @@ def altered_towards(mechanism: HMC, traces: Traces, targets: pd.Series) -> Alter
         )
     maps, known = heat_maps(traces, mechanism.grid), mechanism.profiles
     hmc_result = mechanism.alter(traces)
-    owner, users = _owners(mechanism, maps.users), hmc_result.users.copy()
+    owner, users = mechanism.owner_rows(maps.users), hmc_result.users.copy()
     rows, altered_tables = [hmc_result.shares[[i]] for i in range(len(maps.users))], []
     for i in np.flatnonzero(users["outcome"].isin([ALTERATION_OUTCOMES[CONFUSED], ALTERATION_OUTCOMES[REPLACED]])):
         owner_and_target = np.array([owner[i], _target(known, targets, maps.users[i], owner[i])])
@@ -106,27 +114,16 @@ def altered_towards(mechanism: HMC, traces: Traces, targets: pd.Series) -> Alter
         altered = pd.concat(altered_tables)
         users.loc[altered.index, altered.columns] = altered
     shares = sparse.vstack(rows, format="csr") if rows else hmc_result.shares
-    d = topsoe(HeatMaps(maps.users, hmc_result.cells, shares), known)
-    owner_distance = np.where(owner < 0, np.inf, d[np.arange(len(owner)), owner])[:, None]
-    users["nearer"] = ((d < owner_distance) | ((d == owner_distance) & (np.arange(len(known.users)) < owner[:, None]))).sum(
-        axis=1
-    )
+    users["nearer"] = users_nearer(topsoe(HeatMaps(maps.users, hmc_result.cells, shares), known), owner)
     with_target = users["target"].dropna()
-    return Alteration(
-        users, hmc_result.cells, shares, pd.DataFrame({"trace": with_target.index, "target": with_target.to_numpy()})
-    )
+    target_table = pd.DataFrame({"trace": with_target.index, "target": with_target.to_numpy()})
+    return Alteration(users, hmc_result.cells, shares, target_table)
 
 
 def _towards(mechanism: HMC, trace_map: HeatMaps, profiles: HeatMaps) -> Alteration:
     """Alter one map for an adversary who knows two users, the owner and her target."""
     rule = mechanism.step, mechanism.least_step, mechanism.patience, mechanism.margin, mechanism.unlike
     return alter(trace_map, profiles, np.array([0]), *rule, rounding=mechanism.rounding, rounded_at=mechanism.rounded_at)
-
-
-def _owners(mechanism: HMC, traces: pd.Index) -> np.ndarray:
-    """Return the row of each trace's user among the known users, -1 if absent."""
-    owner_of = mechanism.owners or {}
-    return mechanism.profiles.users.get_indexer([owner_of.get(trace, trace) for trace in traces])
 
 
 def _subset(maps: HeatMaps, rows) -> HeatMaps:

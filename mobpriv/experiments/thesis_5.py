@@ -152,17 +152,12 @@ def with_original_counts(published: Traces, before: Traces) -> Traces:
 
 def days_of(setting: SubTraceSetting) -> tuple[pd.Series, pd.Series]:
     """Return the day of each attacked session, and the user of each day: slices of 24 hours from her first record (§5.5.4)."""
-    first, begins = (_first_moments(traces) for traces in (setting.known, setting.secret))
+    blocks = ((traces, *by_user(traces)) for traces in (setting.known, setting.secret))
+    first, begins = (pd.Series(milliseconds(traces)[offsets[:-1]], users) for traces, users, offsets in blocks)  # ms
     after = begins[setting.users].to_numpy() - first[setting.owner].to_numpy()
     number = pd.Series(after // int(1000 * LENGTHS["days"]), setting.users)
     day = setting.owner + " " + number.astype(str)
     return day, pd.Series(setting.owner.to_numpy(), day).loc[lambda owner: ~owner.index.duplicated()]
-
-
-def _first_moments(traces: Traces) -> pd.Series:
-    """Return the beginning of each trace, in ms."""
-    users, offsets = by_user(traces)
-    return pd.Series(milliseconds(traces)[offsets[:-1]], users)
 
 
 def shared_by(setting: SubTraceSetting, grid) -> np.ndarray:
@@ -335,14 +330,10 @@ def classifiers(length: str, trees: int = 100, seed: int = 0) -> dict[str, ILLAt
     }
 
 
-def _groups_of(length: str) -> tuple[str, ...]:
-    """Return the groups of features for this length: "this feature is limited to sub-traces that are smaller than a day"."""
-    return _GROUPS if length == "sessions" else _GROUPS[1:]
-
-
 def feature_groups(length: str, trees: int = 100, seed: int = 0) -> dict[str, ILLAttack]:
     """Return ILL-Attack without each group of features, and with each group alone."""
-    ill, groups = replace(attacks(length, seed=seed)[0], trees=trees), _groups_of(length)
+    ill = replace(attacks(length, seed=seed)[0], trees=trees)
+    groups = _GROUPS if length == "sessions" else _GROUPS[1:]  # the hour "is limited to sub-traces that are smaller than a day"
     without = {f"without {one}": tuple(other for other in groups if other != one) for one in groups}
     alone = {f"{one} alone": (one,) for one in groups}
     settings = {part.name: getattr(ill, part.name) for part in fields(ill)}

@@ -174,7 +174,9 @@ def aggregate(job: Job, chunk: Chunk, memory: float = MEMORY, threads: int = 1, 
             con.register(f"given_{name}", table)
             con.execute(f"create temp table {name} as select * from given_{name}")
         types = _types(con, chunk)
-        query = partial_table_sql(job, _source(chunk), types) if sql_can_read(job, types) else _by_blocks(con, job, chunk)
+        rows = f"where file_row_number >= {chunk.first} and file_row_number < {chunk.end}"
+        source = f"read_parquet({_path(chunk.path)}, file_row_number = true) {rows}"
+        query = partial_table_sql(job, source, types) if sql_can_read(job, types) else _by_blocks(con, job, chunk)
         if target is None:
             return con.sql(query).to_arrow_reader(_BATCH).read_all()
         con.execute(f"copy ({query}) to {sql_quoted(target.with_suffix('.part'))} (format parquet, compression lz4)")
@@ -300,11 +302,6 @@ def _one_line_errors(what: str, folder: Path):
         if isinstance(error, internal) or not isinstance(error, duckdb.Error):
             raise
         raise ValueError(f"{what}: this file cannot be read to its end ({message}); was it cut while copying?") from None
-
-
-def _source(chunk: Chunk) -> str:
-    rows = f"where file_row_number >= {chunk.first} and file_row_number < {chunk.end}"
-    return f"read_parquet({_path(chunk.path)}, file_row_number = true) {rows}"
 
 
 def _path(path) -> str:

@@ -47,10 +47,8 @@ def sql_can_read(job: Job, types: dict[str, str]) -> bool:
     """
     columns = job.reading.columns
     time = (*_NUMBERS,) if job.reading.time in ("s", "ms") else (*_NAIVE, *_AWARE)
-    allowed = dict.fromkeys(("user", "cell", "end_cell"), ("VARCHAR", *_NUMBERS)) | {
-        "t": time,
-        "duration": (*_NUMBERS, *_FLOATS),
-    }
+    names = dict.fromkeys(("user", "cell", "end_cell"), ("VARCHAR", *_NUMBERS))
+    allowed = names | {"t": time, "duration": (*_NUMBERS, *_FLOATS)}
     return all(types.get(columns[role]) in kinds for role, kinds in allowed.items() if role in columns)
 
 

@@ -65,7 +65,7 @@ def alter(
     """Apply Algorithm 1 to every row of ``maps``; the parameters are those of :class:`mobpriv.mechanisms.HMC`."""
     d = topsoe(maps, known)
     required = k if target == "users" else 1  # number of other users that must be nearer
-    outcome = np.where(owner < 0, _UNKNOWN, np.where(_nearer(d, owner) < required, CONFUSED, _NOT_NEEDED))
+    outcome = np.where(owner < 0, _UNKNOWN, np.where(users_nearer(d, owner) < required, CONFUSED, _NOT_NEEDED))
     at_risk = np.flatnonzero(outcome == CONFUSED)
     coverage = heat_map_coverage(maps, known)
     chosen = _targets(coverage, d, owner, at_risk, 0 if target == "population" else k)
@@ -109,7 +109,7 @@ def alter(
         "own": np.where(np.isnan(after[0]), owner_distance, after[0]),
         "target_before": before,
         "target_after": after[1],
-        "nearer": _nearer(topsoe(HeatMaps(maps.users, cells, shares), known), owner),
+        "nearer": users_nearer(topsoe(HeatMaps(maps.users, cells, shares), known), owner),
         "held": np.rint(records).astype(np.int64),
     }
     pairs = [(trace, known.users[j]) for trace, target_rows in zip(maps.users, chosen, strict=True) for j in target_rows]
@@ -117,7 +117,7 @@ def alter(
     return Alteration(pd.DataFrame(columns, index=maps.users), cells, shares, targets)
 
 
-def _nearer(d: np.ndarray, owner: np.ndarray) -> np.ndarray:
+def users_nearer(d: np.ndarray, owner: np.ndarray) -> np.ndarray:
     """How many users are nearer to each trace than its owner; ties go to the first known; all if the owner is not known."""
     owner_distance = d[np.arange(len(owner)), owner][:, None]
     first = np.arange(d.shape[1]) < owner[:, None]

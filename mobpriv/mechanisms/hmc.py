@@ -97,9 +97,7 @@ class HMC:
     k: int = 1  # other users that must be nearer than the owner, or whose mean must
     target: str = "users"  # target of the alteration: "users", the k others themselves; their "mean"; the "population"
     rounding: str = "up"  # of a cell's records: "up", "nearest", or down and the largest "remainder" up
-    rounded_at: str = (
-        "end"  # at the "end"; also in the stopping "rule"; at every "iteration", which adds at most a record a cell
-    )
+    rounded_at: str = "end"  # or also in the stopping "rule"; or at every "iteration", which adds at most a record a cell
     filled_first: str = "most"  # first of several cells to fill: of "most" or of "least" records, or in order of "number"
     gap: float = 3600.0  # s, pauses longer than this can be filled; they also end a set of records to copy
     limit: float = 10_800.0  # s, longest set of records that is copied
@@ -161,7 +159,7 @@ class HMC:
     def alter(self, traces: Traces) -> Alteration:
         """Apply Algorithm 1 to every trace; draws nothing."""
         maps = heat_maps(traces, self.grid)
-        owner = self._owners(maps.users)
+        owner = self.owner_rows(maps.users)
         rule = self.step, self.least_step, self.patience, self.margin, self.unlike
         return once(alter)(maps, self.profiles, owner, *rule, self.k, self.target, self.rounding, self.rounded_at)
 
@@ -179,7 +177,7 @@ class HMC:
         users, offsets = by_user(traces)
         all_records = Track(milliseconds(traces), traces["lat"].to_numpy(), traces["lng"].to_numpy())
         cell = np.asarray(self.grid.cells(all_records.lat, all_records.lng), np.int64)
-        map_records, owner = alteration.users["held"].to_numpy(), self._owners(users)
+        map_records, owner = alteration.users["held"].to_numpy(), self.owner_rows(users)
         tracks, summary = [], []
         for i, child in enumerate(rngs):
             block = slice(offsets[i], offsets[i + 1])
@@ -196,16 +194,13 @@ class HMC:
         if self.erased is not None:
             stay_rule = self.erased_diameter, self.erased, self.plane, self.erased_passes, self.erased_gap
             kept, erased = without_stays(published, *stay_rule)
-        summary = pd.DataFrame(
-            summary,
-            index=users,
-            columns=["records", "kept_cells", "dropped_cells", "lone_cells", "filled_cells", "no_donor", "no_gap"],
-        )
+        columns = ["records", "kept_cells", "dropped_cells", "lone_cells", "filled_cells", "no_donor", "no_gap"]
+        summary = pd.DataFrame(summary, users, columns)
         summary["erased"] = erased.reindex(users, fill_value=0)
         summary["published"] = counts - summary["erased"]
         return Rebuilt(kept, summary.astype(np.int64))
 
-    def _owners(self, traces: pd.Index) -> np.ndarray:
+    def owner_rows(self, traces: pd.Index) -> np.ndarray:
         """The number of each trace's user among the known users, -1 if she is not known."""
         names = traces if self.owners is None else [self.owners.get(trace, trace) for trace in traces]
         return self.profiles.users.get_indexer(names)

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from mobpriv.base.ranges import not_negative, positive
-from mobpriv.ground.geo import Points, check_plane, to_degrees, to_plane, towards
+from mobpriv.ground.geo import Points, check_plane, to_degrees, to_plane, towards, unwrapped
 from mobpriv.traces.table import Traces, by_user, from_blocks, milliseconds
 
 AT_A_TIME = 1 << 22  # samples
@@ -89,7 +89,7 @@ class Promesse:
     def _positions(self, traces: Traces, offsets) -> Points:
         p = to_plane(traces["lat"].to_numpy(), traces["lng"].to_numpy(), self.plane)
         if self.plane == "ground":
-            p = p._replace(x=_unwrapped(p.x, offsets))
+            p = p._replace(x=unwrapped(p.x, offsets))
         return Points(*map(np.array, p))  # one memory layout: compiled once
 
     def _filled(self, p: Points, time, offsets) -> np.ndarray:
@@ -127,15 +127,6 @@ def _check_size(steps: pd.DataFrame) -> None:
             f"are sane; user {user} alone {largest.points:,.0f}, with a step of {largest.longest / 1000:,.1f} km to row {largest.row:.0f}: "
             "is that position wrong? leave it out, end the walk at jumps with max_jump, or raise alpha"
         )
-
-
-def _unwrapped(lng: np.ndarray, offsets: np.ndarray) -> np.ndarray:
-    """Longitudes that continue beyond ±180° where a trace crosses the date line."""
-    turns = np.r_[0.0, -np.round(np.diff(lng) / 360)] if len(lng) else np.zeros(0)
-    if not turns.any():
-        return lng
-    total = np.cumsum(turns)
-    return lng + 360 * (total - np.repeat(total[offsets[:-1]], np.diff(offsets)))
 
 
 def _walked(p, time, pieces, expected, alpha, ground):

@@ -18,8 +18,6 @@ import pandas as pd
 from mobpriv.base.estimates import Estimate, clustered_rate, quantile, rate
 from mobpriv.icp.rows import factorize_places
 
-_MEASURES = ("precision", "recall", "f_score")
-
 
 def confusion_counts(true, predicted, categories: Sequence[str], where=None, sizes=None) -> np.ndarray:
     """Number of profiles of each true class (rows) with each label (columns), shape (c, c).
@@ -51,35 +49,6 @@ def confusion_estimates(true, predicted, categories: Sequence[str], whose=None, 
     return pd.DataFrame(rows)
 
 
-def class_scores(true, predicted, categories: Sequence[str], whose=None, level: float = 0.95) -> pd.DataFrame:
-    """Precision, recall and F-score of each class as estimates, a row per class and measure::
-
-        precision = hits / predicted    recall = hits / true    f_score = 2 · P · R / (P + R) = 2 · hits / (true + predicted)
-
-    Where the fraction is 0/0:
-
-    * precision is NaN if no profile has the label;
-    * recall is NaN if no profile is of the class;
-    * the F-score is NaN in both cases together; in one of them alone there is no hit, and it is 0.
-
-    ``n`` is the denominator of the measure. The interval of the F-score follows from that of J, because F = 2 J / (1 + J)
-    increases with J. J is the share of hits among the profiles that are of the class or have its label.
-    """
-    t, p = _codes(true, predicted, categories)
-    owners = None if whose is None else _owners(whose, len(t))
-    rows = []
-    for i, name in enumerate(categories):
-        is_true, is_predicted = t == i, p == i
-        for measure, among in zip(_MEASURES, (is_predicted, is_true, is_true | is_predicted), strict=True):
-            estimate = _rate((is_true & is_predicted)[among], None if owners is None else owners[among], level)
-            if measure == "f_score":
-                estimate = Estimate(
-                    *(2 * j / (1 + j) for j in (estimate.value, estimate.low, estimate.high)), estimate.n, estimate.interval
-                )
-            rows.append({"category": name, "measure": measure, **estimate})
-    return pd.DataFrame(rows)
-
-
 def agreement(true, predicted, categories: Sequence[str], whose=None, level: float = 0.95) -> Estimate:
     """The share of the profiles with two equal labels."""
     t, p = _codes(true, predicted, categories)
@@ -96,9 +65,11 @@ def kappa(counts) -> float:
 
 
 def scores_by_place(true, predicted, categories: Sequence[str], where) -> pd.DataFrame:
-    """The scores of each municipality (Figure 8), a row per municipality and class, with the numbers true, found and hits.
+    """The scores of each municipality (Figure 8), a row per municipality and class, with the numbers true, found and hits::
 
-    0/0 as in :func:`class_scores`.
+        precision = hits / found    recall = hits / true    f_score = 2 · P · R / (P + R) = 2 · hits / (true + found)
+
+    Precision is NaN if no profile has the label, recall if none is of the class, the F-score in both cases together.
     """
     counts = confusion_counts(true, predicted, categories, where)
     true_n, predicted_n, hits = counts.sum(axis=2), counts.sum(axis=1), np.diagonal(counts, axis1=1, axis2=2)

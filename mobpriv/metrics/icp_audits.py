@@ -36,8 +36,10 @@ def release_loss(mechanism, unit: str, cells: int = 24, steps: int = 20) -> Wors
     kinds = np.column_stack([changes(unit, cells), mechanism.scale(cells)])
     for change, scale in np.unique(kinds, axis=0):
         worst[:, (kinds == (change, scale)).all(axis=1)] = np.array(_of_cell(mechanism, change, scale, steps))[:, None]
-    changed = _changed_together(unit, worst[0], cells)
-    worst[:, ~changed] = 0.0  # both profiles are equal in these cells
+    # the cells that may change at once and contribute most to the loss: one, all, or those of one day
+    n = changed_at_once(unit, cells)
+    most = worst[0].reshape(-1, n).sum(axis=1).argmax()
+    worst[:, np.arange(cells) // n != most] = 0.0  # both profiles are equal in these cells
     return WorstCase(float(worst[0].sum()), *worst[1:])
 
 
@@ -50,10 +52,3 @@ def _of_cell(mechanism, change, scale, steps) -> tuple[float, float, float, floa
     ratio = mechanism.log_law(x[:, None], one, scale) - mechanism.log_law(x[:, None], other, scale)
     o, p = np.unravel_index(ratio.argmax(), ratio.shape)
     return ratio[o, p], one[p], other[p], x[o]
-
-
-def _changed_together(unit, worst, cells) -> np.ndarray:
-    """The cells that may change at once and contribute most to the loss: one, all, or those of one day."""
-    n = changed_at_once(unit, cells)
-    start = worst.reshape(-1, n).sum(axis=1).argmax() * n
-    return (np.arange(cells) >= start) & (np.arange(cells) < start + n)

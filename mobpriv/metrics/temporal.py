@@ -42,15 +42,8 @@ def temporal_projection(original: Traces, protected: Traces, plane: str = "groun
     ranges = row_ranges(original, protected)
     p = to_plane(original["lat"].to_numpy(), original["lng"].to_numpy(), plane)
     x = unwrapped(p.x, ranges.start) if plane == "ground" else p.x
-    original_times, protected_times = milliseconds(original), milliseconds(protected)
-    position = _project(
-        *map(np.ascontiguousarray, (x, p.y)),
-        np.array(original_times),
-        ranges.start,
-        np.array(protected_times),
-        ranges.first,
-        ranges.last,
-    )
+    x, y, before, after = map(np.array, (x, p.y, milliseconds(original), milliseconds(protected)))
+    position = _project(x, y, before, ranges.start, after, ranges.first, ranges.last)
     lat, lng = to_degrees(*position, plane)
     return pd.DataFrame({"user": protected["user"], "t": protected["t"], "lat": lat, "lng": lng})
 

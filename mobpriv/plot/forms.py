@@ -21,11 +21,20 @@ _MAPS_ACROSS = 2  # small maps per row of a panel
 _COARSE = 1 / 200  # smallest visible part, as a share of a small map's side
 _NO_NUMBER_HATCH = "/////"  # hatching of an area without a number, which differs from an area with 0
 _LOG_MARGIN = 1.15  # factor by which a logarithmic axis extends beyond its ends
+_LEAST_PROBABILITY = 1e-4  # that the map of a channel shows
 _SEAM = 0.4  # gap between two parts of a stacked bar, in per cent of the axis
 
 
 def _axis(axis, height: float | None = None):
     return axis if axis is not None else panels(1, (WIDEST_PANEL, height) if height else None)[0]
+
+
+def _in_groups(axis, groups: list):
+    """Name the rows of a figure from top to bottom."""
+    axis.set_yticks(range(len(groups)), groups)
+    axis.set_ylim(len(groups) - 0.5, -0.5)
+    axis.grid(axis="y", visible=False)
+    return axis
 
 
 def _numbers(table: pd.DataFrame) -> pd.DataFrame:
@@ -81,11 +90,8 @@ def rates(table: pd.DataFrame, by: str, within: str, axis=None, twin: str = "", 
     for (group, kind), value in (printed or {}).items():
         y = groups.index(group) + np.mean([_offset(slots.index((kind, other)), len(slots)) for other in twins])
         axis.plot(100 * value, y, "D", markersize=7, markerfacecolor="none", markeredgecolor=PRINTED)
-    axis.set_yticks(range(len(groups)), groups)
-    axis.set_ylim(len(groups) - 0.5, -0.5)
     axis.set(xlim=(-3, 103), xticks=range(0, 101, 20), xlabel="users re-identified (%)", title=title)
-    axis.grid(axis="y", visible=False)
-    return axis
+    return _in_groups(axis, groups)
 
 
 def intervals(
@@ -118,10 +124,7 @@ def intervals(
     for (group, kind), value in (printed or {}).items():
         y = groups.index(group) + _offset(kinds.index(kind), len(kinds))
         axis.plot(scale * value, y, "D", markersize=7, markerfacecolor="none", markeredgecolor=PRINTED)
-    axis.set_yticks(range(len(groups)), groups)
-    axis.set_ylim(len(groups) - 0.5, -0.5)
-    axis.grid(axis="y", visible=False)
-    return axis
+    return _in_groups(axis, groups)
 
 
 def stacked(table: pd.DataFrame, by: str, within: str, axis=None, marks: dict[str, Mark] | None = None, title: str = ""):
@@ -163,21 +166,16 @@ def dots(values: dict[tuple, np.ndarray], axis=None, marks: dict[str, Mark] | No
         spread = place + 0.25 * step * np.linspace(-1, 1, len(cases)) if len(cases) > 1 else np.array([place])
         label = kind if group == groups[0] and kind else None
         median, bar = [np.median(cases)] * 2, [place - 0.42 * step, place + 0.42 * step]
-        axis.plot(*_turned(cases, spread, upright), marker, color=colour, alpha=0.3, markersize=4, label=label)
+        turn = -1 if upright else 1
+        axis.plot(*(cases, spread)[::turn], marker, color=colour, alpha=0.3, markersize=4, label=label)
         # in ink and on top: in the colour of the dots it would be invisible
-        axis.plot(*_turned(median, bar, upright), color=INK, linewidth=2.5, solid_capstyle="butt", zorder=3)
-    if upright:
-        axis.set_xticks(range(len(groups)), groups)
-        axis.set_xlim(-0.5, len(groups) - 0.5)
-    else:
-        axis.set_yticks(range(len(groups)), groups)
-        axis.set_ylim(len(groups) - 0.5, -0.5)
-    axis.grid(axis="x" if upright else "y", visible=False)
+        axis.plot(*(median, bar)[::turn], color=INK, linewidth=2.5, solid_capstyle="butt", zorder=3)
+    if not upright:
+        return _in_groups(axis, groups)
+    axis.set_xticks(range(len(groups)), groups)
+    axis.set_xlim(-0.5, len(groups) - 0.5)
+    axis.grid(axis="x", visible=False)
     return axis
-
-
-def _turned(values, places, upright: bool):
-    return (places, values) if upright else (values, places)
 
 
 def against(
@@ -214,16 +212,10 @@ def against(
     return axis
 
 
-def lines(table: pd.DataFrame, name: str, axis=None, median: bool = False):
-    """A line per case (for example per user): the columns of ``table`` over its index, with the mark of ``name``.
-
-    With ``median`` a strong, labelled line shows the medians of the cases.
-    """
-    axis = _axis(axis)
-    look = mark(name)
+def lines(table: pd.DataFrame, name: str, axis=None):
+    """A line per case (for example per user): the columns of ``table`` over its index, with the mark of ``name``."""
+    axis, look = _axis(axis), mark(name)
     axis.plot(table.index, table, look.marker, color=look.colour, linestyle="-", linewidth=1, markersize=3.5, alpha=0.4)
-    if median:
-        axis.plot(table.index, table.median(axis=1), look.marker, color=look.colour, linestyle="-", label=f"{name}, median")
     return axis
 
 
@@ -273,17 +265,10 @@ def label_ends(axis, ends: Iterable[tuple[float, float, str, str]]):
     return axis
 
 
-def distributions(
-    values: dict[str, np.ndarray | tuple], axis=None, xlabel: str = "", title: str = "", ylabel: str = "users (%)"
-):
-    """Empirical distribution functions: for each name the share of values at most x (infinite values are never reached).
-
-    ``values``: name -> the values, or the rising steps (x, share) of a stored distribution.
-    """
-    axis = _axis(axis)
-    steps = {name: one if isinstance(one, tuple) else distribution(one) for name, one in values.items()}
+def distributions(steps: dict[str, tuple], axis=None, xlabel: str = "", title: str = "", ylabel: str = "users (%)"):
+    """Empirical distribution functions; ``steps``: name -> (x, share of the values at most x), rising."""
+    axis, ends = _axis(axis), []
     right = max([2.0, *(np.max(x) for x, _ in steps.values() if len(x))])
-    ends = []
     for name, (x, share) in steps.items():
         colour, top = mark(name).colour, 100 * share[-1] if len(share) else 0.0
         axis.step(np.r_[1, x, right], np.r_[0, 100 * np.asarray(share), top], where="post", color=colour)
@@ -298,7 +283,6 @@ def percentiles(
     kind: str,
     axis=None,
     xlabel: str = "",
-    title: str = "",
     ends: tuple[float, float] | None = None,
     log: bool = False,
     marks: dict[str, Mark] | None = None,
@@ -320,34 +304,16 @@ def percentiles(
     if ends:
         margin = 0.02 * (ends[1] - ends[0])  # margin, so that a curve along an end is not cut
         axis.set_xlim(*(ends[0] / _LOG_MARGIN, ends[1] * _LOG_MARGIN) if log else (ends[0] - margin, ends[1] + margin))
-    axis.set(ylim=(0, 102), xlabel=xlabel, ylabel=ylabel, title=title)
+    axis.set(ylim=(0, 102), xlabel=xlabel, ylabel=ylabel)
     return axis
 
 
-def distribution(values) -> tuple[np.ndarray, np.ndarray]:
-    """The steps of an empirical distribution function: the positions, and the share of all values at most there."""
-    values = np.asarray(values, float)
-    x, counts = np.unique(values[np.isfinite(values)], return_counts=True)
-    return x, counts.cumsum() / max(len(values), 1)
-
-
-def heat_map(
-    bounds: np.ndarray,
-    shares: np.ndarray,
-    axis=None,
-    title: str = "",
-    label: str = "share of records",
-    ends: tuple[float, float] | None = None,
-):
-    """Cells of a grid coloured by the logarithm of their share. ``bounds``: (n, 4) south, west, north, east in degrees.
-
-    ``ends``: limits of the colours, for maps with a common scale; None uses the range of the shares.
-    """
+def heat_map(bounds: np.ndarray, shares: np.ndarray, axis=None, title: str = "", label: str = "share of records"):
+    """Cells of a grid coloured by the logarithm of their share. ``bounds``: (n, 4) south, west, north, east in degrees."""
     axis = _axis(axis, 4.2)
     south, west, north, east = np.asarray(bounds).T
     corners = np.stack([np.column_stack(c) for c in ((west, south), (east, south), (east, north), (west, north))], axis=1)
     norm = LogNorm(max(shares.min(), 1e-5), shares.max()) if shares.min() < shares.max() else None
-    norm = LogNorm(*ends) if ends else norm
     cells = PolyCollection(corners, array=shares, cmap="cividis", norm=norm, linewidths=0.2, edgecolors=FAINT)
     axis.add_collection(cells)
     as_map(axis, south.min(), north.max(), west.min(), east.max())
@@ -425,15 +391,12 @@ def _coarse(plane: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return shapely.simplify(parts, _COARSE, preserve_topology=False), area_of
 
 
-def channel_map(grid, row: np.ndarray, secret: int, observables=None, axis=None, title: str = "", least: float = 1e-4):
+def channel_map(grid, row: np.ndarray, secret: int, axis=None, title: str = ""):
     """The cells of an area coloured by p(o|s), with the secret cell s outlined; axes in km.
 
-    ``row``: the secret's row of a channel; ``observables``: the cell of each of its entries (None: all cells in order). Cells
-    below ``least`` stay empty.
+    ``row``: the secret's row of a channel. Cells below :data:`_LEAST_PROBABILITY` stay empty.
     """
-    axis = _axis(axis, 3.4)
-    p = np.zeros(grid.size)
-    np.add.at(p, np.arange(grid.size) if observables is None else np.asarray(observables), np.asarray(row, float))
+    axis, p, least = _axis(axis, 3.4), np.asarray(row, float), _LEAST_PROBABILITY
     size = np.array([grid.width / grid.columns, grid.height / grid.rows]) / 1000  # km
     corners = (grid.centres() / 1000)[:, None, :] + size * np.array([(-0.5, -0.5), (0.5, -0.5), (0.5, 0.5), (-0.5, 0.5)])
     drawn = p >= least
@@ -441,8 +404,7 @@ def channel_map(grid, row: np.ndarray, secret: int, observables=None, axis=None,
     norm = LogNorm(least, 1)
     cells = PolyCollection(corners[drawn], array=p[drawn], cmap="cividis", norm=norm, linewidths=0.3, edgecolors=FAINT)
     axis.add_collection(cells)
-    outline = PolyCollection(corners[[secret]], facecolors="none", edgecolors=PRINTED, linewidths=2.2, zorder=3)
-    axis.add_collection(outline)
+    axis.add_collection(PolyCollection(corners[[secret]], facecolors="none", edgecolors=PRINTED, linewidths=2.2, zorder=3))
     axis.set(xlim=(0, grid.width / 1000), ylim=(0, grid.height / 1000), aspect="equal")
     axis.set(xlabel="km east", ylabel="km north", title=title)
     axis.grid(visible=False)

@@ -172,24 +172,18 @@ _STEPS = 13  # shades of a channel's map, from LEAST_PROBABILITY to 1 in equal f
 _CHOSEN = "#cc79a7"  # the outline of the secret cell
 
 
-def channel_map(grid, channel, label: str, secret: int = 0, observables=None, layers: tuple[Layer, ...] = ()):
+def channel_map(grid, channel, label: str, secret: int = 0):
     """A map on which a click or the arrow keys select a secret cell s; the shades show its p(o|s).
 
     * ``grid``: a :class:`mobpriv.ground.grid.AreaGrid`;
-    * ``channel``: one row per cell;
-    * ``observables``: the cell of each column (None: all in order);
-    * ``secret``: the cell shown first and in the still picture;
-    * ``layers``: drawn below.
+    * ``channel``: one row and one column per cell;
+    * ``secret``: the cell shown first and in the still picture.
 
     The page contains the whole channel, rounded to four digits. Only public data may be on a public page.
     """
-    channel = np.asarray(channel, float)
-    all_cells = np.arange(grid.size)
-    observables = all_cells if observables is None else np.asarray(observables)
+    channel, all_cells = np.asarray(channel, float), np.arange(grid.size)
     parts = np.rint(channel / _LEAST_PROBABILITY).astype(int)
-    used = parts.any(axis=0)
-    row = np.zeros(grid.size)
-    np.add.at(row, observables, channel[secret])
+    used, row = parts.any(axis=0), channel[secret]
     palette = shades(_LEAST_PROBABILITY ** np.linspace(1, 0, _STEPS))
     place = np.log(np.maximum(row, _LEAST_PROBABILITY / 2) / _LEAST_PROBABILITY) / np.log(1 / _LEAST_PROBABILITY)
     colours = [
@@ -205,18 +199,18 @@ def channel_map(grid, channel, label: str, secret: int = 0, observables=None, la
     still = {**area, "features": [area["features"][cell] for cell in order]}
     content = {
         "label": label,
-        "layers": [layer._asdict() for layer in layers],
+        "layers": [],
         "channel": {
             "south_west_north_east": [_rounded(b) for b in grid.bounds(all_cells).tolist()],
             "columns": grid.columns,
             "secret": int(secret),
-            "observables": observables[used].tolist(),
+            "observables": all_cells[used].tolist(),
             "parts": parts[:, used].tolist(),  # in units of 1/10 000
             "palette": palette,
             "chosen": _CHOSEN,
         },
     }
-    return _html(content, picture([*layers, Layer("channel", still)], label), _legend(palette))
+    return _html(content, picture([Layer("channel", still)], label), _legend(palette))
 
 
 def _legend(palette: list[str]) -> str:

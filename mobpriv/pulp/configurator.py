@@ -80,14 +80,14 @@ def pu_ratio(candidates: Sequence[Candidate], w: float, solve: str = "root") -> 
     """
     positive("w, the ratio of privacy to utility,", w)
     one_of("solve", solve, _SOLVED)
-    return _recommended(candidates, lambda c: _ratio_of(c, w, solve), lambda s: (s.privacy + w * s.utility,))
+    return best_candidate(candidates, lambda c: _ratio_of(c, w, solve), lambda s: (s.privacy + w * s.utility,))
 
 
 def privacy_threshold(candidates: Sequence[Candidate], least: float) -> Recommendation:
     """P-thld (§V-A): privacy is at least ``least``, utility as high as possible, (7) to (9)."""
     _check_threshold("privacy", least)
     goodness = lambda s: (s.utility, s.privacy)  # noqa: E731
-    return _recommended(candidates, lambda c: _best_end(c, _feasible_interval(c, least, None), goodness), goodness)
+    return best_candidate(candidates, lambda c: _best_end(c, _feasible_interval(c, least, None), goodness), goodness)
 
 
 def utility_threshold(candidates: Sequence[Candidate], least: float) -> Recommendation:
@@ -97,7 +97,7 @@ def utility_threshold(candidates: Sequence[Candidate], least: float) -> Recommen
     """
     _check_threshold("utility", least)
     goodness = lambda s: (s.privacy, s.utility)  # noqa: E731
-    return _recommended(candidates, lambda c: _best_end(c, _feasible_interval(c, None, least), goodness), goodness)
+    return best_candidate(candidates, lambda c: _best_end(c, _feasible_interval(c, None, least), goodness), goodness)
 
 
 def both_thresholds(
@@ -116,7 +116,9 @@ def both_thresholds(
     def goodness(s: CandidateSetting) -> tuple:
         return least_privacy * s.privacy + least_utility * s.utility, s.privacy + s.utility
 
-    return _recommended(candidates, lambda c: _middle(c, _feasible_interval(c, least_privacy, least_utility), middle), goodness)
+    return best_candidate(
+        candidates, lambda c: _middle(c, _feasible_interval(c, least_privacy, least_utility), middle), goodness
+    )
 
 
 def candidates_of(models: pd.DataFrame) -> dict[str, list[Candidate]]:
@@ -149,11 +151,11 @@ def _check_threshold(metric: str, least: float) -> None:
     between(f"the least {metric}", least, 0, 1, "must lie in [0, 1]")
 
 
-def _recommended(candidates: Sequence[Candidate], setting_of: Callable, goodness: Callable) -> Recommendation:
+def best_candidate(candidates: Sequence[Candidate], setting_of: Callable, goodness: Callable) -> Recommendation:
     """Return the best of a law's results for the candidates."""
     if not candidates:
         raise ValueError("a law needs at least one candidate (got none)")
-    settings = tuple(setting_of(c) if _known(c) else _infeasible(c, c.missing or "it has no model") for c in candidates)
+    settings = tuple(setting_of(c) if known(c) else infeasible(c, c.missing or "it has no model") for c in candidates)
     settings = tuple(s if s.reason else s._replace(reason=c.doubts) for c, s in zip(candidates, settings, strict=True))
     feasible = [s for s in settings if s.value is not None]
     if not feasible:
@@ -162,13 +164,14 @@ def _recommended(candidates: Sequence[Candidate], setting_of: Callable, goodness
     return Recommendation(best.mechanism, best.value, best.privacy, best.utility, best.reason, settings)
 
 
-def _known(c: Candidate) -> bool:
+def known(c: Candidate) -> bool:
+    """Whether a candidate has models; ValueError for an empty range."""
     if not 0 < c.low <= c.high < inf:
         raise ValueError(f"the range of {c.mechanism} must be positive, its ends in order (got {c.low} to {c.high})")
     return all(isfinite(number) for number in (*c.privacy, *c.utility))
 
 
-def _infeasible(c: Candidate, reason: str) -> CandidateSetting:
+def infeasible(c: Candidate, reason: str) -> CandidateSetting:
     return CandidateSetting(c.mechanism, None, None, None, None, None, reason)
 
 
@@ -213,14 +216,14 @@ def _at_least(model: Arctan, least: float, low: float, high: float) -> tuple[flo
 def _best_end(c: Candidate, interval: tuple[float, float] | str, goodness: Callable) -> CandidateSetting:
     """Return the better end of the interval: both levels are monotone."""
     if isinstance(interval, str):
-        return _infeasible(c, interval)
+        return infeasible(c, interval)
     ends = [_at(c, end, *interval) for end in interval]
     return max(ends, key=lambda s: tuple(round(level, _EQUAL) for level in goodness(s)))
 
 
 def _middle(c: Candidate, interval: tuple[float, float] | str, middle: str) -> CandidateSetting:
     if isinstance(interval, str):
-        return _infeasible(c, interval)
+        return infeasible(c, interval)
     low, high = interval
     x = (low + high) / 2 if middle == "geometric" else log((exp(low) + exp(high)) / 2)
     return _at(c, x, low, high)
@@ -243,7 +246,7 @@ def _ratio_of(c: Candidate, w: float, solve: str) -> CandidateSetting:
     if solve == "argmin":
         return _at(c, min(zip(map(abs, values), borders, strict=True))[1])
     side = "above" if values[0] > 0 else "below"
-    return _infeasible(c, f"privacy stays {side} {w:g} × utility throughout {c.low:g} to {c.high:g}")
+    return infeasible(c, f"privacy stays {side} {w:g} × utility throughout {c.low:g} to {c.high:g}")
 
 
 def _turning_points(c: Candidate, w: float) -> list[float]:

@@ -77,17 +77,24 @@ class Original(NamedTuple):
     cells: np.ndarray
     pois: Centres
 
-    def levels(self, protected: Traces) -> Levels:
-        """Return the levels of a protected version of the trace; an erased one has privacy 1, as it has no POI, and utility 0."""
+    def levels(self, protected: Traces, computed: dict | None = None) -> Levels:
+        """Return the levels of a protected version of the trace; an erased one has privacy 1, as it has no POI, and utility 0.
+
+        ``computed``: its cells and places under other metrics, which is added to: variants of the metrics share most of them.
+        """
         other_users = [user for user in protected["user"].cat.categories if user != self.user]
         if other_users:
             raise ValueError(
                 f"the protected trace of {self.user} must have only her records (it has records of {other_users[0]}): PULP is for mechanisms "
                 "that protect each user separately and keep her name"
             )
-        m = self.metrics
+        m, computed = self.metrics, {} if computed is None else computed
         if len(protected):
-            cells, pois = m.cells(protected), m.centres(protected)
+            kinds = m.level, (m.diameter, m.duration, m.max_gap, m.merged, m.plane)
+            for kind, compute in zip(kinds, (m.cells, m.centres), strict=True):
+                if kind not in computed:
+                    computed[kind] = compute(protected)
+            cells, pois = (computed[kind] for kind in kinds)
         else:
             cells, pois = np.zeros(0, np.int64), Centres(np.zeros(0), np.zeros(0), np.zeros(2, np.int64))
         common = len(self.cells) + len(cells) - len(pd.unique(np.concatenate([self.cells, cells])))

@@ -100,8 +100,13 @@ def fit(
     if left_out:
         left_out_variance = float(np.mean(_errors_left_out(x, y, start, rises, method) ** 2))
     means = np.array([y[x == setting].mean() for setting in settings])
-    result = Fit(model, len(x), float(np.mean(errors**2)), left_out_variance, float(np.ptp(means)), _reversal(means), "")
-    return result._replace(report=_report(result))
+    # the largest fall of a response that rises overall, or the largest rise of one that falls
+    fall, rise = (np.maximum.accumulate(means) - means).max(), (means - np.minimum.accumulate(means)).max()
+    variance, spread, reversal = float(np.mean(errors**2)), float(np.ptp(means)), float(min(fall, rise))
+    flat = f"flat: the level stays within {spread:.2g}" if spread < FLAT else ""
+    turns = f"not monotone: the level moves {reversal:.2g} against its trend" if reversal > OUTLIER else ""
+    poor = f"poor fit: error variance {variance:.2g}" if variance > OUTLIER**2 else ""
+    return Fit(model, len(x), variance, left_out_variance, spread, reversal, _joined(flat, turns, poor))
 
 
 def models(
@@ -300,20 +305,6 @@ def _errors_left_out(x, y, start: float, rises: bool, method: str) -> np.ndarray
         out = x == setting
         errors[out] = _curve(_fitted(x[~out], y[~out], start, rises, method), x[out]) - y[out]
     return errors
-
-
-def _reversal(means: np.ndarray) -> float:
-    """Return the largest fall of a response that rises overall, or the largest rise of one that falls."""
-    fall = (np.maximum.accumulate(means) - means).max()
-    rise = (means - np.minimum.accumulate(means)).max()
-    return float(min(fall, rise))
-
-
-def _report(result: Fit) -> str:
-    flat = f"flat: the level stays within {result.spread:.2g}" if result.spread < FLAT else ""
-    turns = f"not monotone: the level moves {result.reversal:.2g} against its trend" if result.reversal > OUTLIER else ""
-    poor = f"poor fit: error variance {result.variance:.2g}" if result.variance > OUTLIER**2 else ""
-    return _joined(flat, turns, poor)
 
 
 def _joined(*parts: str) -> str:

@@ -6,7 +6,7 @@ does not depend on other users, other values or the number of processes.
 Source: Cerf et al., TDSC 2018, §III-B, §VI-A.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import pairwise
 from typing import Any
@@ -16,7 +16,7 @@ import pandas as pd
 
 from mobpriv.base.ranges import one_of, positive, whole
 from mobpriv.mechanisms import GeoI, Promesse
-from mobpriv.pulp.levels import Metrics, Original
+from mobpriv.pulp.levels import Levels, Metrics, Original
 from mobpriv.pulp.users import each_user, noise
 from mobpriv.traces.table import Traces, by_user
 
@@ -81,7 +81,7 @@ def profile(
     sweeps: Sequence[Sweep] = SWEEPS,
     seeds: Sequence[int] = (1,),  # one repetition each; a deterministic mechanism runs once
     metrics=Metrics(),  # noqa: B008 - it cannot be changed
-    workers: int | str = 1,  # processes, or the address of a Dask cluster
+    workers: int = 1,  # processes
     keep: Callable[[str, Callable], list[dict]] = lambda name, compute: compute(),
 ) -> pd.DataFrame:
     """Measure the levels of every user at every value of every sweep: one row per user, mechanism, value and repetition.
@@ -98,10 +98,16 @@ def profile(
     continues. Profiles with other metrics or sweeps need other names: ``lambda name, compute: book.step(f"500 m {name}",
     compute)``.
     """
+    return profile_under("profile", traces, {"": metrics}, sweeps, seeds, workers, keep)[PROFILE_COLUMNS]
+
+
+def profile_under(
+    name: str, traces: Traces, metrics: Mapping[str, Any], sweeps: Sequence[Sweep], seeds, workers: int, keep: Callable
+) -> pd.DataFrame:
+    """Return :func:`profile` under several metrics, from the same protected traces; the column ``metrics`` has their names."""
     by_name = _named(sweeps)
     settings = [(sweep.name, value) for sweep in by_name.values() for value in sweep.values]
-    users = by_user(traces)[0]
-    return _measured("profile", traces, dict.fromkeys(users, settings), by_name, seeds, metrics, workers, keep)
+    return _measured(name, traces, dict.fromkeys(by_user(traces)[0], settings), by_name, seeds, metrics, workers, keep)
 
 
 def achieved(
@@ -110,7 +116,7 @@ def achieved(
     sweeps: Sequence[Sweep] = SWEEPS,
     seeds: Sequence[int] = tuple(range(1001, 1011)),
     metrics=Metrics(),  # noqa: B008
-    workers: int | str = 1,
+    workers: int = 1,
     keep: Callable[[str, Callable], list[dict]] = lambda name, compute: compute(),
 ) -> pd.DataFrame:
     """Protect users again, each with her own settings, and measure the levels: a table like that of :func:`profile`.
@@ -124,7 +130,7 @@ def achieved(
             raise ValueError(f"settings must be those of users who have records ({user} has none)")
         one_of("a chosen mechanism", mechanism, tuple(by_name))
         settings[user].append((mechanism, positive(f"the value chosen for {user}", value)))
-    return _measured("achieved", traces, settings, by_name, seeds, metrics, workers, keep)
+    return _measured("achieved", traces, settings, by_name, seeds, {"": metrics}, workers, keep)[PROFILE_COLUMNS]
 
 
 def _named(sweeps: Sequence[Sweep]) -> dict[str, Sweep]:
@@ -137,36 +143,40 @@ def _named(sweeps: Sequence[Sweep]) -> dict[str, Sweep]:
 
 
 def _measured(
-    name: str, traces: Traces, settings: dict, sweeps: dict, seeds, metrics, workers: int | str, keep: Callable
+    name: str, traces: Traces, settings: dict, sweeps: dict, seeds, metrics: Mapping[str, Any], workers: int, keep: Callable
 ) -> pd.DataFrame:
+    if not metrics:
+        raise ValueError("metrics must hold at least one (got none)")
     seeds = [whole("a seed", seed, 0) for seed in seeds]
     if not seeds or len(set(seeds)) < len(seeds):
         raise ValueError(f"seeds must hold at least one, all different (got {seeds})")
-    rows = each_user(_profile_user, traces, lambda user: (settings[user], sweeps, seeds, metrics), name, workers, keep)
-    table = pd.DataFrame(rows, columns=PROFILE_COLUMNS)
+    rows = each_user(_profile_user, traces, lambda user: (settings[user], sweeps, seeds, dict(metrics)), name, workers, keep)
+    table = pd.DataFrame(rows, columns=["metrics", *PROFILE_COLUMNS])
     numbers = dict.fromkeys(("value", "privacy", "utility", "pois", "standard"), float)
     return table.astype({**numbers, "repetition": int, "records": int})
 
 
-def _profile_user(trace: Traces, settings: list, sweeps: dict[str, Sweep], seeds: Sequence[int], metrics) -> list[dict]:
-    """Return the rows of one user at settings (mechanism, value)."""
-    user, original, rows = by_user(trace)[0][0], metrics.of(trace), []
-    pois = len(original.pois.lat) if isinstance(original, Original) else None
+def _profile_user(trace: Traces, settings: list, sweeps: dict[str, Sweep], seeds: Sequence[int], metrics: dict) -> list[dict]:
+    """Return the rows of one user at settings (mechanism, value), under each of the metrics."""
+    user, originals, rows = by_user(trace)[0][0], {name: one.of(trace) for name, one in metrics.items()}, []
     for name, value in settings:
         sweep = sweeps[name]
         mechanism = sweep.at(value)
         for repetition, seed in enumerate(seeds if getattr(mechanism, "random", True) else seeds[:1], 1):
-            rng = noise(seed, f"{user}, {name}, {value!r}")
+            rng, refusal, computed = noise(seed, f"{user}, {name}, {value!r}"), "", {}
             row = {"user": user, "mechanism": name, "parameter": sweep.parameter, "value": value, "repetition": repetition}
-            row |= {"pois": pois, "standard": sweep.standard, "rises": sweep.rises}
-            rows.append(row | _levels(original, mechanism, trace, rng))
+            row |= {"standard": sweep.standard, "rises": sweep.rises}
+            try:
+                published = mechanism.protect(trace, rng)
+            except ValueError as refused:
+                refusal = f"{mechanism.name} refused the trace: {refused}"
+            row["records"] = 0 if refusal else len(published)
+            for of, original in originals.items():
+                own = isinstance(original, Original)  # other metrics know neither POIs nor what is computed already
+                if refusal:
+                    levels = Levels(np.nan, np.nan, refusal)
+                else:
+                    levels = original.levels(published, computed) if own else original.levels(published)
+                levels = {"privacy": levels.privacy, "utility": levels.utility, "reason": levels.reason}
+                rows.append({"metrics": of, **row, "pois": len(original.pois.lat) if own else None, **levels})
     return rows
-
-
-def _levels(original, mechanism, trace: Traces, rng: np.random.Generator) -> dict:
-    try:
-        published = mechanism.protect(trace, rng)
-    except ValueError as refused:
-        return {"privacy": np.nan, "utility": np.nan, "records": 0, "reason": f"{mechanism.name} refused the trace: {refused}"}
-    levels = original.levels(published)
-    return {"privacy": levels.privacy, "utility": levels.utility, "records": len(published), "reason": levels.reason}

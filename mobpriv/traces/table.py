@@ -329,7 +329,9 @@ def same_person(traces: Traces, share: float = 0.05) -> dict[str, str]:
     code, time = traces["user"].cat.codes.to_numpy(), milliseconds(traces)
     lat, lng = traces["lat"].to_numpy(), traces["lng"].to_numpy()
     # most records occur once: two rounds of hashes remove them before the exact comparison
-    candidates = _equal_hashes(time, lat.view("int64"), lng.view("int64"))
+    key = _hashes(time, lat.view("int64"), lng.view("int64"))
+    candidates = np.flatnonzero(_seen_twice(key))
+    candidates = candidates[pd.Series(key[candidates]).duplicated(keep=False).to_numpy()]
     columns = {"user": code, "t": time, "lat": lat, "lng": lng}
     common = pd.DataFrame({name: column[candidates] for name, column in columns.items()}).drop_duplicates()
     common = common.assign(record=common.groupby(["t", "lat", "lng"]).ngroup())[["record", "user"]]
@@ -343,13 +345,6 @@ def same_person(traces: Traces, share: float = 0.05) -> dict[str, str]:
         first[np.isin(first, (first[a], first[b]))] = min(first[a], first[b])
     names = traces["user"].cat.categories
     return {names[user]: names[group] for user, group in enumerate(first) if user != group}
-
-
-def _equal_hashes(time: np.ndarray, lat: np.ndarray, lng: np.ndarray) -> np.ndarray:
-    """Records whose hash occurs more than once; they include all that agree in the three columns."""
-    key = _hashes(time, lat, lng)
-    candidates = np.flatnonzero(_seen_twice(key))
-    return candidates[pd.Series(key[candidates]).duplicated(keep=False).to_numpy()]
 
 
 _MINUS_ZERO = np.array([-0.0]).view(np.int64)[0]

@@ -16,10 +16,11 @@ from mobpriv.cli import app
 from mobpriv.datasets import Unclear, load, load_calls, read_geolife, read_table
 from mobpriv.datasets.call_statistics import describe_calls
 from mobpriv.datasets.call_tables import read_cells
-from mobpriv.datasets.statistics import describe, dwells, jumps, radius_of_gyration
+from mobpriv.datasets.statistics import describe, jumps, radius_of_gyration
 from mobpriv.datasets.tables import NOWHERE
 from mobpriv.datasets.times import DIGITS_CUT, _dates
 from mobpriv.experiments.days import choose, day_zone, first_day, in_halves
+from mobpriv.traces.profiles import stays
 from mobpriv.traces.table import as_traces
 
 T = 1_709_539_200  # 2024-03-04 08:00 UTC
@@ -179,7 +180,7 @@ def test_the_card_does_not_depend_on_the_meridian(shift):
     assert (at_meridian["lng"] > 0).any()
     assert (at_meridian["lng"] < 0).any()
     both = [as_traces(at_zero), as_traces(at_meridian)]
-    cards = [describe(traces, dwells(traces), np.random.default_rng(1), trials=200) for traces in both]
+    cards = [describe(traces, stays(traces, 200.0, 900.0), np.random.default_rng(1), trials=200) for traces in both]
     assert cards[0].loc[cards[0]["quantity"] == "uniqueness", "value"].between(0, 1, inclusive="neither").any()
     np.testing.assert_allclose(*(table["value"] for table in cards), rtol=1e-6)
 

@@ -12,12 +12,12 @@ from mobpriv.datasets.statistics import (
     PLACE,
     RANKS,
     describe,
-    dwells,
     jumps,
     radius_of_gyration,
     uniqueness,
     wilson,
 )
+from mobpriv.traces.profiles import stays
 from mobpriv.traces.table import as_traces
 
 START = pd.Timestamp("2024-09-02", tz="UTC")
@@ -47,14 +47,6 @@ def test_radius_of_gyration_equals_its_definition(rows):
     assert fast.index.tolist() == sorted(slow)
     # one scale per user against one per record: 5 km north the degree of longitude is shorter by less than one in a thousand
     np.testing.assert_allclose(fast, [slow[u] for u in fast.index], rtol=2e-3, atol=1e-6)
-
-
-@given(ROWS)
-def test_dwells_equal_their_definition(rows):
-    traces = table(rows)
-    computed = dwells(traces, 200.0, 900.0)
-    seconds = ([moment.timestamp() for moment in computed[end]] for end in ("start", "end"))
-    assert list(zip(computed["user"], *seconds, computed["records"], strict=True)) == naive.dwells(traces, 200.0, 900.0)
 
 
 @given(ROWS)
@@ -104,8 +96,8 @@ def test_describe_counts_what_is_there():
     rows += [("a", 1500, 0, 0), ("a", 1520, 0, 0)]  # home, the next day
     rows += [("b", 0, 0, 0), ("b", 1, 0, 0)]
     traces = table(rows)
-    stays = dwells(traces)
-    card = describe(traces, stays, np.random.default_rng(1)).set_index(["quantity", "at"])["value"]
+    visits = stays(traces, 200.0, 900.0)
+    card = describe(traces, visits, np.random.default_rng(1)).set_index(["quantity", "at"])["value"]
     assert card["records"].item() == 14
     assert card["users"].item() == 2
     assert card["span"].item() == pytest.approx(1520 / 1440)
@@ -117,12 +109,12 @@ def test_describe_counts_what_is_there():
     assert card["jump length", 0.5] == pytest.approx(3000, rel=1e-3)
     assert card["share of jumps"].sum() == pytest.approx(1)
     assert card["share of visits by rank"].iloc[:3].tolist() == pytest.approx([2 / 3, 1 / 3, 0])
-    np.testing.assert_allclose(card["share of visits by rank"], naive.share_by_rank(stays, PLACE, RANKS))
+    np.testing.assert_allclose(card["share of visits by rank"], naive.share_by_rank(visits, PLACE, RANKS))
 
 
 @pytest.mark.parametrize("rows", [[], [("a", 0, 0, 0)]])
 def test_describe_an_empty_table_and_one_record(rows):
-    card = describe(table(rows), dwells(table(rows)), np.random.default_rng(1)).set_index(["quantity", "at"])["value"]
+    card = describe(table(rows), stays(table(rows)), np.random.default_rng(1)).set_index(["quantity", "at"])["value"]
     assert card["records"].item() == len(rows)
     assert np.isnan(card["uniqueness", 1])
 

@@ -124,7 +124,7 @@ test_mistakes_are_one_line = refusals(
     ({"metrics": {}}, "metrics must hold at least one"),
     ({"sweeps": ()}, "sweeps must hold at least one"),
     ({"seeds": ()}, "seeds must hold at least one"),
-    ({"seeds": (1, 1)}, "seeds must be all different"),
+    ({"seeds": (1, 1)}, "seeds must hold at least one, all different"),
     ({"seeds": (-1,)}, "a seed must be"),
     ({"sweeps": (FEW[0], FEW[0])}, "different names"),
     call=lambda wrong: profiles_by_metrics(PEOPLE, **{"metrics": {"base": BASE}, "sweeps": FEW, "seeds": (1,)} | wrong),

@@ -27,14 +27,9 @@ def test_equal_the_definitions(records):
     for row in table.itertuples():
         assert (row.count, pytest.approx(row.value, nan_ok=True)) == expected[row.true, row.found]
         assert row.n == true.count(row.true)
-    by_class = mc.class_scores(true, predicted, ABC).set_index(["category", "measure"])
     by_place = mc.scores_by_place(true, predicted, ABC, where).set_index(["municipality", "category"])
     for category in ABC:
-        wanted = naive.scored(true, predicted, category)
-        for at, (measure, value) in enumerate(zip(("precision", "recall", "f_score"), wanted, strict=True)):
-            row = by_class.loc[(category, measure)]
-            assert row["value"] == pytest.approx(np.nan if value is None else value, nan_ok=True)
-            assert np.isnan(row["value"]) == (row["n"] == 0)
+        for at, measure in enumerate(("precision", "recall", "f_score")):
             for place in set(where):
                 town_pairs = [(t, f) for t, f, w in records if w == place]
                 town_score = naive.scored(*zip(*town_pairs, strict=True), category)[at]
@@ -59,12 +54,9 @@ def test_kappa_is_the_peers():
 
 def test_what_is_0_by_0():
     """a is there and never found; b is found and never there; c is neither."""
-    scores = mc.class_scores(["a", "a"], ["b", "b"], ABC).pivot(index="category", columns="measure", values="value")
-    np.testing.assert_array_equal(scores.loc["a", ["precision", "recall", "f_score"]], [np.nan, 0, 0])
-    np.testing.assert_array_equal(scores.loc["b", ["precision", "recall", "f_score"]], [0, np.nan, 0])
-    assert scores.loc["c"].isna().all()
     by_place = mc.scores_by_place(["a", "a"], ["b", "b"], ABC, ["x", "x"])
-    np.testing.assert_array_equal(by_place["f_score"], [0, 0, np.nan])
+    scores = by_place[["precision", "recall", "f_score"]]
+    np.testing.assert_array_equal(scores, [[np.nan, 0, 0], [0, np.nan, 0], [np.nan] * 3])
     assert mc.medians(by_place)["undefined"].tolist() == [0, 0, 1]
     assert mc.medians(by_place)["n"].tolist() == [1, 1, 0]
 
@@ -79,18 +71,6 @@ def test_intervals_are_those_of_the_owners():
     assert (wide["low"], wide["high"], wide["n"]) == (known.low, known.high, 1000)
     assert wide["high"] - wide["low"] > 4 * (narrow["high"] - narrow["low"])
     assert mc.agreement(true, predicted, ABC, whose) == known
-
-
-def test_the_interval_of_an_f_score_covers_the_truth():
-    rng, law = np.random.default_rng(4), np.array([[0.25, 0.1], [0.05, 0.6]])  # true × found
-    truth = 2 * 0.25 / (0.35 + 0.30)
-    covered = []
-    for _ in range(600):
-        both = rng.choice(4, 150, p=law.ravel())
-        row = mc.class_scores(both // 2, both % 2, ("yes", "no")).iloc[2]
-        assert row["measure"] == "f_score"
-        covered.append(row["low"] <= truth <= row["high"])
-    assert np.mean(covered) == pytest.approx(0.95, abs=0.025)
 
 
 def test_how_many_there_are():
@@ -141,7 +121,7 @@ test_refused = refusals(
     (lambda: mc.confusion_estimates(["a"], [None], ABC), "1 of found are not, first: None in row 0.: leave those profiles out"),
     (lambda: mc.confusion_estimates([0], [3], ABC), "1 of found are not, first: 3 in row 0"),
     (lambda: mc.confusion_estimates([0], [-1], ABC), "first: -1 in row 0"),
-    (lambda: mc.class_scores(pd.Categorical(["a", None]), ["a", "b"], ABC), "1 of true are not, first: nan in row 1"),
+    (lambda: mc.confusion_counts(pd.Categorical(["a", None]), ["a", "b"], ABC), "1 of true are not, first: nan in row 1"),
     (lambda: mc.confusion_counts(["a"], ["a", "b"], ABC), r"labels of the same profiles \(got 1 and 2\)"),
     (lambda: mc.confusion_counts(["a"], ["a"], ABC, ["x", "y"]), "where must name the municipality of each of the 1 profiles"),
     (lambda: mc.scores_by_place(["a"], ["a"], ABC, [None]), r"where must name .* \(got 1, 1 missing\)"),

@@ -29,20 +29,6 @@ def cell_of(lat, lng, side):
     return int(SquareGrid(side).cells(np.array([lat]), np.array([lng]))[0])
 
 
-def dwells(traces, cell, duration):
-    """(user, start, end, records) of each run of records in one cell that lasts long enough."""
-    out = []
-    for user, records in records_of(traces).items():
-        run = []
-        for record in [*records, None]:
-            if run and (record is None or cell_of(*record[1:], cell) != cell_of(*run[-1][1:], cell)):
-                if run[-1][0] - run[0][0] >= duration:
-                    out.append((user, run[0][0], run[-1][0], len(run)))
-                run = []
-            run.append(record)
-    return out
-
-
 def share_by_rank(stays, side, ranks):
     """Mean over users of the share of their visits that the place of each rank gets."""
     visits = defaultdict(Counter)

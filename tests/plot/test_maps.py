@@ -146,8 +146,6 @@ class TestChannelMap:
         assert carried["parts"] == [[7000, 3000], [0, 10000], [5000, 5000]]
         assert (carried["secret"], carried["columns"]) == (2, 3)
         assert len(carried["south_west_north_east"]) == 3
-        named = content(maps.channel_map(self.grid, self.channel[:, :2], "A channel", observables=[2, 0]))["channel"]
-        assert named["observables"] == [2, 0]  # columns may name their cells
 
     def test_the_picture_shows_the_secret_cells_row_and_stays_small(self):
         shown = maps.channel_map(self.grid, self.channel, "A channel", secret=1).data.split("<script")[0]
@@ -162,8 +160,6 @@ class TestChannelMap:
         drawn = axis.collections
         assert drawn[1].get_array().tolist() == [0.7, 0.29996]  # below 0.0001 nothing is drawn
         assert drawn[2].get_paths()[0].get_extents().bounds == pytest.approx((0, 0, 0.1, 0.1))  # km
-        axis = plot.channel_map(self.grid, self.channel[2, :2], 2, observables=[2, 2])
-        assert axis.collections[1].get_array().tolist() == [1.0]
 
 
 def test_areas_keep_their_parts_and_holes():

@@ -1,19 +1,17 @@
 """PULP's profiler: every row is what the metrics say of what the mechanism publishes, whoever computes it, in whatever order."""
 
-import gc
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 from conftest import refusals
-from distributed import LocalCluster
 from pulp_making import Moody, journey, wanderers
 
 from mobpriv.ground.grid import S2Grid
 from mobpriv.mechanisms import GeoI, Promesse, TriLateration
 from mobpriv.metrics import area_coverage, poi_privacy
-from mobpriv.pulp import GEO_I, PROMESSE, Metrics, Sweep, achieved, profile, users
+from mobpriv.pulp import GEO_I, PROMESSE, Metrics, Sweep, achieved, profile
 from mobpriv.traces.table import as_traces, rows
 
 PEOPLE = wanderers([400, 1, 350], 5)
@@ -82,20 +80,6 @@ def test_numbers_depend_on_nobody_else_and_on_no_other_value(table):
 
 def test_processes_give_the_same_numbers(table):
     pd.testing.assert_frame_equal(profile(PEOPLE, FEW, [3, 8], QUICK, workers=2), table)
-
-
-def test_a_cluster_gives_the_same_numbers(table):
-    # its own processes, which hear of the users over the network; no page of its state
-    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
-        pd.testing.assert_frame_equal(profile(PEOPLE, FEW, [3, 8], QUICK, workers=cluster.scheduler_address), table)
-
-
-def test_no_cluster_answers(monkeypatch):
-    monkeypatch.setattr(users, "SCHEDULER_TIMEOUT", 0.5)
-    for address in ("tcp://127.0.0.1:1", "nowhere", ""):
-        gc.collect()  # distributed waits for ever if a client without a scheduler is collected while the next one starts
-        with pytest.raises(ValueError, match="or the address of a Dask scheduler that answers"):
-            profile(PEOPLE, FEW, [3], QUICK, workers=address)
 
 
 @pytest.mark.parametrize("workers", [1, 2])

@@ -63,9 +63,8 @@ class Likelihood:
                     "POIs leaked): attack with profileGuess"
                 )
             # the neighbourhood's matrix has the POIs in the order of the sanitised profiles
-            chi = chi.masks(self.known_[anonymous.columns].to_numpy() > 0)[
-                :, anonymous.columns.get_indexer(self.known_.columns)
-            ]
+            chi = chi.masks(self.known_[anonymous.columns].to_numpy() > 0)
+            chi = chi[:, anonymous.columns.get_indexer(self.known_.columns)]
         else:
             chi = np.ones(true.shape, bool)
         d = negative_log_likelihood(self.mechanism, published.to_numpy()[None], true[None], chi[None])[0]

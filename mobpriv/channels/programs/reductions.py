@@ -9,9 +9,8 @@ constraint, and ratio = exp(-B).
   does not raise the cost if sum_s pi(s) (c(o, s) - c(o', s)) q(s) >= 0 for every q that satisfies (22b). It suffices to check
   the least such q with q(a) = 1. Its q(s) is exp(-eps d(s, a)) where the bracket is positive, exp(eps d(s, a)) where it is
   negative. For the Hamming cost that is pi(o) <= pi(o') exp(-eps d(o, o')): a likelier neighbour makes o superfluous.
-- Estimates. h can be left out of (24b) if another h' has d(h', s) <= d(h, s) for every s that occurs. Adding the others
-  lazily does not pay: every estimate binds for some observable. With a sixth of them at each (as many bind) the elimination
-  of the blocks would take 22 to 31 % less. That is at most a seventh of the total time.
+- Estimates. h can be left out of (24b) if another h' has d(h', s) <= d(h, s) for every s that occurs. The others are all
+  listed from the start, because every estimate binds for some observable.
 - Secrets that never occur, lazily. Solve without them; a secret s then extends the channel if
 
       sum_o L_o <= 1 <= sum_o U_o with L_o = max_t exp(-eps d(s, t)) p(o|t), U_o = min_t exp(eps d(s, t)) p(o|t)
@@ -21,13 +20,6 @@ constraint, and ratio = exp(-B).
   far cheaper (`blocks`). At the end all are filled in from the core one after the other, the one with the least room first;
   one that fails becomes core. On a lattice many fail in other orders, hardly any in this one. Room for each of several
   secrets is not always room for all of them: the tests have a tree.
-  A map t of observables to the core's secrets gives a cut on the core alone, which could replace such a secret:
-
-      sum_o exp(-eps d(s, t(o))) p(o|t(o)) <= 1
-
-  with a counterpart for U. In our solver the cuts save neither rows nor time. The violated map changes along the path, so a
-  secret needs many cuts (656 for 92 secrets of one cab, and growing). Each cut makes the joined system longer, and active
-  cuts reduce its accuracy.
 - Pairs, lazily. Start with neighbours, add for every observable the pairs that the solution violates, solve again: also a
   relaxation. Pairs that are never near their limit do harm: they bend the interior-point method's path, which then takes up
   to three times the steps.

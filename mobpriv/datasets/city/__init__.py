@@ -60,7 +60,9 @@ def make_city(
         records.append(pd.DataFrame({"user": name, "t": t, "lat": lat.round(DECIMALS), "lng": lng.round(DECIMALS)}))
         stays.append(_stays(name, track, days))
         users.append({"user": name, **about})
-    return Made(_dated(pd.concat(records)), pd.concat(stays, ignore_index=True), _users(users), as_geojson(streets))
+    records = pd.concat(records)
+    traces = as_traces(records.assign(t=START + pd.to_timedelta(records["t"].astype(int), unit="s")))
+    return Made(traces, pd.concat(stays, ignore_index=True), _users(users), as_geojson(streets))
 
 
 def city_points(commuters: int = COMMUTERS, seed: int = SEED) -> pd.DataFrame:
@@ -124,10 +126,6 @@ def _stays(name: str, track: Track, days: int) -> pd.DataFrame:
     table.insert(3, "lat", np.round(lat, DECIMALS))
     table.insert(4, "lng", np.round(lng, DECIMALS))
     return table.reset_index(drop=True)
-
-
-def _dated(records: pd.DataFrame) -> Traces:
-    return as_traces(records.assign(t=START + pd.to_timedelta(records["t"].astype(int), unit="s")))
 
 
 def write_city(folder, made: Made) -> list[Path]:
