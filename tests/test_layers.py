@@ -113,7 +113,9 @@ def test_the_face_of_the_package_names_what_others_define_and_loads_nothing():
     tree = ast.parse((PACKAGE / "__init__.py").read_text(encoding="utf-8"))
     shown = {alias.name for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for alias in node.names}
     assert shown - {"import_module", "TYPE_CHECKING"} == set(mobpriv.__all__)
-    assert {*mechanisms.__all__, *attacks.__all__} - {*mobpriv.__all__} == set(), "mobpriv/__init__.py lacks a class"
+    assert {*mechanisms.__all__, *attacks.__all__} - {*mobpriv.__all__} == set(), (
+        "both lists of mobpriv/__init__.py need the class"
+    )
     assert set(mobpriv.__all__).isdisjoint(modules_in("mobpriv"))
     assert mobpriv.GeoI is mechanisms.GeoI
     with pytest.raises(AttributeError, match="module 'mobpriv' has no attribute 'GeoJ'"):

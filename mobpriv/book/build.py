@@ -119,13 +119,14 @@ def _notebooks(files: list[str]) -> list[str]:
 def real(folder: Path, only: list[str], workers: int = 1, root: Path = ROOT) -> None:
     """Run notebooks on the real data in ``folder``; ``only``: these notebooks, [] for all."""
     real_runs = [run for run in runs.read(root).runs.values() if run.file]
-    data_files = {run.name: sorted(folder.glob(run.file)) for run in real_runs}
-    if not any(data_files.values()):
+    data_files = {run.name: found for run in real_runs if (found := sorted(folder.glob(run.file)))}
+    if not data_files:
         raise FileNotFoundError(f"{folder} has no file for the runs: {', '.join(run.file for run in real_runs)}")
     with build_lock(root):
         for run in real_runs:
-            names = [name for name in run.notebooks if data_files[run.name] and (not only or name in only)]
-            _run_all([_real_job(name, run, data_files[run.name][0].resolve(), root) for name in names], run.name, workers)
+            names = [name for name in run.notebooks if run.name in data_files and (not only or name in only)]
+            if names:
+                _run_all([_real_job(name, run, data_files[run.name][0].resolve(), root) for name in names], run.name, workers)
 
 
 class Job(NamedTuple):

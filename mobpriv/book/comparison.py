@@ -42,7 +42,12 @@ class Shown(NamedTuple):
 
         ``levels``: the values of a part to show, in this order; values that the run does not have are left out.
         """
-        pattern = quantities.pattern(names)
+        pattern, numbers = quantities.pattern(names), ["value", "low", "high", "n"]
+        taken = sorted({*pattern.groupindex} & {*numbers})
+        if taken:
+            raise ValueError(
+                f"{names}: a part of a name that is drawn or tabulated must not be called {', '.join(numbers)} (got {taken[0]})"
+            )
         matches = [(pattern.fullmatch(name), value) for name, value in self.results.items()]
         rows = [
             {key: number_or_text(part) for key, part in match.groupdict().items()}
@@ -50,8 +55,7 @@ class Shown(NamedTuple):
             for match, value in matches
             if match
         ]
-        table = pd.DataFrame(rows, columns=[*pattern.groupindex, "value", "low", "high", "n"])
-        numbers = ["value", "low", "high", "n"]
+        table = pd.DataFrame(rows, columns=[*pattern.groupindex, *numbers])
         table[numbers] = table[numbers].replace({"infinite": np.inf, "-infinite": -np.inf}).astype(float)
         for part, values in reversed(levels.items()):
             order = {value: i for i, value in enumerate(values)}

@@ -57,6 +57,8 @@ def read_notebook(path: Path) -> nbformat.NotebookNode:
         raise ValueError(f"{path} is not a notebook ({str(error).partition(chr(10))[0][:100]})") from None
     if "parameters" not in tags:
         raise ValueError(f"{path} is not a notebook of this book: it has no cell tagged parameters")
+    if not notebook.metadata.get("kernelspec", {}).get("name"):
+        raise ValueError(f"{path} names no kernel: choose the kernel Python 3 in Jupyter and save it")
     return notebook
 
 

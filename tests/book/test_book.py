@@ -458,6 +458,17 @@ def test_a_broken_published_result_stops_the_build_with_its_name(tmp_path):
     refuses(r"cabspotting/one.json is broken .*: delete it and run its notebook again", build.build, root, render=False)
 
 
+def test_only_runs_whose_file_is_there_are_named(tmp_path, capsys):
+    root = project(tmp_path, "nb")
+    path = root / "book" / "results" / "runs.yml"
+    path.write_text(path.read_text().replace('variant: program, file: "c*.parquet"', "variant: program, file: other.parquet"))
+    (tmp_path / "cabs.parquet").write_text("")
+    build.real(tmp_path, [], root=root)
+    said = capsys.readouterr().err
+    assert "1 to run (cabspotting)" in said
+    assert "cabspotting-program" not in said
+
+
 def test_a_result_of_code_that_has_changed_since_is_stale(tmp_path, built):
     root = project(tmp_path, "nb")
     (real := tmp_path / "real").mkdir()

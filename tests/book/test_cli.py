@@ -365,6 +365,12 @@ def test_what_is_no_notebook_is_refused_in_one_line(refused, tmp_path, command, 
     assert "no.ipynb is " in refused(command, tmp_path / "no.ipynb")
 
 
+def test_a_notebook_without_a_kernel_is_refused_with_what_to_do(refused, tmp_path):
+    path = make(tmp_path, "demo", SAVES)
+    path.write_text(path.read_text().replace('"kernelspec"', '"other"'))
+    assert "names no kernel: choose the kernel Python 3 in Jupyter" in refused("run", path)
+
+
 def test_an_own_file_named_like_a_data_set_is_the_readers_own(call, tmp_path):
     (tmp_path / "geolife_2009.csv").write_text(RECORD)
     assert call("run", make(tmp_path, "demo", LOADS), "--data", tmp_path / "geolife_2009.csv", "-o", "there")[0] == 0

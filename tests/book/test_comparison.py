@@ -139,6 +139,13 @@ class TestCompared:
         expected = [["none", 0.15, 0.5, 20], ["W4M", 2.0, 3, 0], ["Geo-I", 3.0, np.inf, 0]]
         assert family[["mechanism", "at", "value", "n"]].fillna(0).values.tolist() == expected
 
+    def test_a_part_that_has_the_name_of_a_column_is_refused(self, project):
+        run = book.compared("nb", {"rate.2": 1}, CITY, project).runs[-1]
+        with pytest.raises(
+            ValueError, match=r"^rate\.\{n\}: a part of a name .* must not be called value, low, high, n \(got n\)$"
+        ):
+            run.rows("rate.{n}")
+
     def test_levels_choose_and_order_the_rows(self, project):
         results = {f"rate.{m}.{k}": 0.1 * k for m in ("A", "B", "C") for k in (1, 2)}
         family = book.compared("nb", results, CITY, project).runs[-1].rows("rate.{m}.{k}", m=["C", "new", "A"], k=[2, 1])

@@ -259,10 +259,11 @@ def test_a_page_of_the_book_opens_with_an_answer_and_at_most_four_claims():
     short = [entry for entry in entries if entry.short]
     counted = Counter(entry.notebook for entry in short)
     assert max(counted.values()) <= openings.CLAIMS
-    assert [entry.short for entry in short if entry.short[0].islower()] == []
+    assert [entry.short for entry in short if entry.short[0].islower()] == [], "`short` begins with a capital letter"
     assert not {entry.notebook for entry in entries} - set(counted), "a page with claims opens with one"
     answered = {entry.notebook for entry in findings(results.ROOT / "book" / "claims") if entry.answer}
-    assert {path.stem for path in (results.ROOT / "notebooks").glob("*.ipynb")} == answered
+    notebooks = {path.stem for path in (results.ROOT / "notebooks").glob("*.ipynb")}
+    assert notebooks == answered, "every notebook needs a finding with `answer: true` in book/claims"
 
 
 @pytest.mark.parametrize(

@@ -59,6 +59,7 @@ EVERY = {
     "surrounding POIs": (lambda o, p, plane: surrounding_pois(o, p, POINTS, 600.0, plane=plane)[["f_score"]], [1]),
     "visits distortion": (lambda o, p, plane: visits_distortion(o, p, 45, 5, 500, plane)[["distortion"]], [0]),
 }
+ERASED = {"precision": 1, "recall": 0, "distortion": 1}  # first column of a metric -> its value for an erased trace, else NaN
 
 
 @pytest.mark.parametrize("plane", PLANES)
@@ -106,9 +107,10 @@ class TestEveryMetric:
         traces = walks([40, 25])
         values = metric(traces, as_traces(traces.head(0)), plane)
         assert values.index.tolist() == ["a", "b"]
-        expected = {"precision": 1, "recall": 0, "distortion": 1}.get(values.columns[0], np.nan)
+        expected = ERASED.get(values.columns[0], np.nan)
         came = number_of_visits(traces, 45, 5, 500, plane).to_numpy() > 0 if "distortion" in values else [True, True]
-        np.testing.assert_array_equal(values.iloc[:, 0], np.where(came, expected, np.nan))
+        wanted = np.where(came, expected, np.nan)
+        np.testing.assert_array_equal(values.iloc[:, 0], wanted, "what an erased trace has stands in ERASED")
 
     def test_one_record_and_none(self, metric, of_itself, plane):
         one = as_traces(walks([1]))
