@@ -409,11 +409,14 @@ def protect(
     data: Annotated[str, typer.Argument(help="CSV or Parquet file of traces, or the name of a data set (mobpriv data list).")],
     mechanism: Annotated[str, typer.Option("--with", help="Mechanism and parameters, for instance 'promesse(alpha=200)'.")],
     output: Annotated[Path, typer.Option("-o", "--output", help="The protected table, a .parquet or .csv file.")],
+    pairs: Annotated[
+        Path | None, typer.Option(help="Also write a CSV table of each new name and the original one: keep it secret.")
+    ] = None,
     keep_names: Annotated[bool, typer.Option("--keep-names", help="Keep the users' names (default: new names).")] = False,
     seed: Annotated[
         int | None,
         typer.Option(
-            min=0, help="For experiments: who knows the seed can remove the noise (default: the system's random numbers)."
+            min=0, help="For experiments: anybody with the seed can remove the noise (default: the system's random numbers)."
         ),
     ] = None,
     user: Annotated[str, typer.Option(help="Column of the user (default: by its usual names, like the next three).")] = "",
@@ -435,7 +438,7 @@ def protect(
     with one_clear_line(Path(data), given):
         chosen = protection.mechanism_of(mechanism)
         place = _resolved(data)
-        protection.check_output(output, place)
+        protection.check_output(output, place, pairs)
         reading = None
         if place not in datasets.DATASETS and Path(place).is_file():
             columns = {name: value for name, value in given.items() if name not in ("time", "zone")}
@@ -453,7 +456,7 @@ def protect(
         protected.manifest["input"] = {"file": data_set.source, "sha256": data_set.sha256}
         if seed is not None:
             protected.manifest["seed"] = seed
-        manifest = protection.write(protected, output)
+        manifest = protection.write(protected, output, pairs)
         users, records = (protected.manifest[of] for of in ("users", "records"))
         if len(data_set.left_out):
             _left_out(data_set.left_out)
@@ -474,9 +477,9 @@ def judge(
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="Write all numbers with intervals to this CSV file.")
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Of the published mechanisms' noise.")] = 1,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the published mechanisms' noise.")] = 1,
 ):
-    """Compare a protected table with the published mechanisms on the same original: who is re-identified, and what is lost."""
+    """Compare a protected table with the published mechanisms on the same original: which users are re-identified, and what is lost."""
     import numpy as np
 
     from mobpriv import datasets

@@ -1,7 +1,7 @@
 """Random numbers of the operating system, for noise that nobody can draw again.
 
-A seeded generator repeats its numbers: who learns the seed, or rebuilds its state from published noise, removes the noise. The
-functions and mechanisms of this package take a ``numpy.random.Generator``; this one asks the operating system for every bit.
+A seeded generator repeats its numbers. An adversary who learns the seed, or rebuilds the state from published noise, removes the
+noise. The functions and mechanisms of this package take a ``numpy.random.Generator``; this one asks the operating system for every bit.
 """
 
 import ctypes

@@ -1,4 +1,4 @@
-"""What a protected table of traces still gives away and what it has lost, beside the published mechanisms on the same original.
+"""What a protected table of traces still gives away and what it has lost, compared with the published mechanisms.
 
 The adversary knows the first half of the original table under the users' names. He attacks the second half of the protected one. The
 halves meet in the middle of the original's time span.

@@ -1,8 +1,8 @@
 """A table of traces, protected by a mechanism and written for publication.
 
-The published table has the columns of the given one that say who was where and when, written in the same way. Users get new names,
-and records are in the order of these names and of time, so that their order tells nothing. A mechanism protects no other column, so
-these are left out. A manifest beside the table says what was done.
+The published table has the user, time and position of each record, in columns named and written as in the given table. Users get new
+names, and the records are sorted by these names and by time, so that their order does not help an adversary. A mechanism protects no
+other column, so the others are left out. A manifest says what was done.
 """
 
 import ast
@@ -27,6 +27,7 @@ _FORMS = (".parquet", ".csv")
 class Protected(NamedTuple):
     table: pd.DataFrame  # as it is written
     manifest: dict[str, Any]
+    pairs: pd.DataFrame  # protected, original: the users' names, not for publication
 
 
 def mechanism_of(text: str):
@@ -99,7 +100,8 @@ def protect(
         "times": "UTC",
         "mobpriv": __version__,
     }
-    return Protected(table.rename(columns=columns)[list(columns.values())], manifest)
+    pairs = pd.DataFrame({"protected": names, "original": users}).sort_values("protected", ignore_index=True)
+    return Protected(table.rename(columns=columns)[list(columns.values())], manifest, pairs)
 
 
 def _new_names(n: int, rng: np.random.Generator) -> list[str]:
@@ -127,25 +129,34 @@ def _guarantee(mechanism, traces: Traces) -> str:
     )
 
 
-def check_output(output: Path, given: str) -> None:
-    """ValueError for a file that :func:`write` cannot write, or that would replace the ``given`` table."""
+def check_output(output: Path, given: str, pairs: Path | None = None) -> None:
+    """ValueError for files that :func:`write` cannot write, or that would replace the ``given`` table."""
     if output.suffix.lower() not in _FORMS or output.resolve() == Path(given).resolve():
         raise ValueError(f"the output is another file than the table and ends in {' or '.join(_FORMS)} (got -o {output})")
-    if not output.resolve().parent.is_dir():
-        raise FileNotFoundError(f"there is no folder {output.resolve().parent} for the output: make it, or take another -o")
+    if pairs and (pairs.suffix.lower() != ".csv" or pairs.resolve() in (output.resolve(), Path(given).resolve())):
+        raise ValueError(f"the pairs go to another file that ends in .csv (got --pairs {pairs})")
+    for folder in {file.resolve().parent for file in (output, pairs) if file}:
+        if not folder.is_dir():
+            raise FileNotFoundError(f"there is no folder {folder} for the output: make it, or take another")
 
 
-def write(protected: Protected, output: Path) -> Path:
-    """Write the table and its manifest, both or none; returns the file of the manifest."""
+def write(protected: Protected, output: Path, pairs: Path | None = None) -> Path:
+    """Write the table, its manifest and on request the pairs, all or none; returns the file of the manifest."""
     manifest = output.with_name(f"{output.name}.manifest.json")
-    parts = {file: file.with_name(f".{file.name}.{os.getpid()}.part") for file in (output, manifest)}
+    text = json.dumps(protected.manifest, indent=1, ensure_ascii=False) + "\n"
+    table = protected.table
+    writers = {
+        output: lambda part: (
+            table.to_csv(part, index=False) if output.suffix.lower() == ".csv" else table.to_parquet(part, index=False)
+        ),
+        manifest: lambda part: part.write_text(text, encoding="utf-8"),
+    }
+    if pairs:
+        writers[pairs] = lambda part: protected.pairs.to_csv(part, index=False)
+    parts = {file: file.with_name(f".{file.name}.{os.getpid()}.part") for file in writers}
     try:
-        if output.suffix.lower() == ".csv":
-            protected.table.to_csv(parts[output], index=False)
-        else:
-            protected.table.to_parquet(parts[output], index=False)
-        text = json.dumps(protected.manifest, indent=1, ensure_ascii=False) + "\n"
-        parts[manifest].write_text(text, encoding="utf-8")
+        for file, part in parts.items():
+            writers[file](part)
         for file, part in parts.items():
             part.replace(file)
     finally:

@@ -115,13 +115,16 @@ def test_a_refused_mechanism(file, text, says):
         ("my.csv", "out.txt", "ends in .parquet or .csv"),
         ("my.csv", "my.csv", "another file than the table"),
         ("my.csv", "none/out.csv", "there is no folder"),
+        ("my.csv", "out.csv --pairs out.csv", "the pairs go to another file"),
+        ("my.csv", "out.csv --pairs pairs.txt", "that ends in .csv"),
+        ("my.csv", "out.csv --pairs none/pairs.csv", "there is no folder"),
         ("other.csv", "out.csv", "there is no file or data set"),
         ("region", "out.csv", "holds call records"),
     ],
 )
 def test_a_refused_table(file, monkeypatch, data, output, says):
     monkeypatch.chdir(file.parent)
-    code, out, error = call(data, "--with", "geoi", "-o", output)
+    code, out, error = call(data, "--with", "geoi", "-o", *output.split())
     assert (code, out, error.count("\n")) == (2, "", 1)
     assert says in error
 

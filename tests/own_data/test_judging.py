@@ -1,0 +1,106 @@
+"""A protected table beside the published mechanisms: its rates, how users are matched, the refusals."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from conftest import refusals, refuses
+from typer.testing import CliRunner
+
+from mobpriv.attacks import APAttack
+from mobpriv.attacks.policies import reidentified
+from mobpriv.base import estimates
+from mobpriv.cli import app
+from mobpriv.mechanisms import GeoI, Nothing
+from mobpriv.metrics import spatial_distortion
+from mobpriv.own_data.judging import judge, matched, read_pairs
+from mobpriv.traces.table import as_traces, by_user, split_in_half
+
+
+def people(n=6, days=4, seed=0):
+    """Users who stay at a place of their own for hours, and walk there in between."""
+    rng = np.random.default_rng(seed)
+    t = pd.date_range("2020-01-06", periods=days * 24 * 6, freq="10min", tz="UTC")
+    homes = rng.uniform(0, 0.2, (n, 2))
+    blocks = [
+        pd.DataFrame({"user": f"u{i}", "t": t, "lat": 45 + home[0] + 0.02 * (t.hour > 12), "lng": 4.8 + home[1]})
+        for i, home in enumerate(homes)
+    ]
+    return as_traces(pd.concat(blocks, ignore_index=True))
+
+
+@pytest.fixture(scope="module")
+def original():
+    return people()
+
+
+def values(numbers, mechanism):
+    return numbers[numbers["mechanism"] == mechanism].set_index("quantity")[["value", "low", "high", "n"]]
+
+
+def test_an_unprotected_table_has_the_numbers_of_no_protection(original):
+    numbers = judge(original, original, np.random.default_rng(1), [Nothing()])
+    pd.testing.assert_frame_equal(values(numbers, "given table"), values(numbers, "none"))
+    assert values(numbers, "none").loc[["area coverage", "distance to the path", "users left out"], "value"].tolist() == [
+        1,
+        0,
+        0,
+    ]
+
+
+def test_the_numbers_are_those_of_attack_and_metric(original):
+    protected = GeoI(0.002).protect(original, np.random.default_rng(3))
+    known, secret = split_in_half(original, "set")
+    attacked = split_in_half(protected, "set").secret
+    numbers = values(judge(original, protected, np.random.default_rng(1), []), "given table")
+    rate = estimates.rate(reidentified(APAttack().fit(known).rank(attacked), by_user(secret)[0]))
+    assert numbers.loc["AP-Attack"].tolist() == [rate.value, rate.low, rate.high, rate.n]
+    assert numbers.loc["distance to the path", "value"] == spatial_distortion(secret, attacked).median()
+    assert numbers.loc["any attack", "value"] >= numbers.loc["AP-Attack", "value"]
+
+
+def test_a_user_who_is_not_published_counts_as_left_out_and_is_not_re_identified(original):
+    some = original[original["user"] != "u0"]
+    numbers = values(judge(original, as_traces(some), np.random.default_rng(1), []), "given table")
+    assert numbers.loc["users left out", "value"] == 1 / 6
+    assert numbers.loc["AP-Attack", "value"] == 5 / 6
+
+
+def test_pairs_match_users_with_other_names(original, tmp_path):
+    renamed = as_traces(original.assign(user=original["user"].astype(str).map(lambda name: f"x{9 - int(name[1])}")))
+    pairs = {f"x{9 - i}": f"u{i}" for i in range(6)}
+    pd.testing.assert_frame_equal(matched(original, renamed, pairs), original)
+    pd.DataFrame({"protected": pairs.keys(), "original": pairs.values()}).to_csv(tmp_path / "pairs.csv", index=False)
+    assert read_pairs(tmp_path / "pairs.csv") == pairs
+
+
+def test_a_table_protected_by_the_shell_is_judged_by_it_with_its_pairs(original, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    original.to_parquet("my.parquet")
+    for line in (
+        "protect my.parquet --with geoi(epsilon=0.001) -o out.parquet --pairs pairs.csv",
+        "judge my.parquet out.parquet --pairs pairs.csv -o numbers.csv",
+    ):
+        result = CliRunner().invoke(app, line.split())
+        assert result.exit_code == 0, result.stderr
+    numbers = pd.read_csv("numbers.csv")
+    assert set(numbers["mechanism"]) == {"given table", "none", "Geo-I", "Promesse", "W4M", "TriLateration"}
+    assert 1_500 < values(numbers, "given table").loc["distance at the time", "value"] < 2_500  # 2/ε
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("protected,who\na,b\n", r"needs the columns protected and original \(it has protected, who\)"),
+        ("protected,original\na,b\na,c\n", r"one row for each name in protected \(a has several\)"),
+    ],
+)
+def test_refused_pairs(tmp_path, text, words):
+    (tmp_path / "pairs.csv").write_text(text)
+    refuses(words, read_pairs, tmp_path / "pairs.csv")
+
+
+test_refused_users = refusals(
+    ({"u0": "u0"}, r"by the pairs, u1 and 4 others have none"),
+    (dict.fromkeys((f"u{i}" for i in range(6)), "u1"), "two users of the protected table are u1"),
+    call=lambda pairs: matched(people(), people(), pairs),
+)
