@@ -15,7 +15,7 @@ import nbformat
 
 from mobpriv import __version__, datasets
 from mobpriv.base.processes import environment, temporary_folder
-from mobpriv.book import dependencies, provenance, quantities, runs
+from mobpriv.book import dependencies, provenance, quantities
 from mobpriv.book.notebooks import checked_parameters, find, parameters, read_notebook
 from mobpriv.book.results import PARAMETERS, RESULTS, ROOT, STEPS_FOLDER
 
@@ -69,7 +69,7 @@ def run(
         executed = _execute(path, given, folder / path.name, root, kernel_variables, hook)
         no_results = {"data": None, "selection": "", "parameters": {}, "results": {}, "spared": 0.0}
         handed_over = json.loads(saved.read_text(encoding="utf-8")) if saved.is_file() else no_results
-    quantities.read(root, runs.read(root).runs).check_declared(path.stem, handed_over["results"])
+    quantities.read(root, {}).check_declared(path.stem, handed_over["results"])
     record = {
         "provenance": {
             "notebook": path.stem,
