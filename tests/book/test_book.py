@@ -552,14 +552,14 @@ def test_the_foot_of_a_page_says_where_its_numbers_come_from(tmp_path):
 
 def test_all_numbers_of_a_page_as_one_table():
     words = quantities.names({"nb": {"rate.{attack}.{n}": ["share", "rate of {attack}, {n} users"]}}, {}, REGISTRY.runs)
-    estimate = {"value": 0.5, "low": 0.4, "high": 0.6, "n": 20}
+    estimate = {"value": 0.5, "low": 0.4, "high": 0.6, "n": 20, "interval": "Wilson, 95 %"}
     results = {"rate.AP.0.5": estimate, "k": "infinite", "held": True, "rows": [{"a": 1}]}
     text = pages.numbers("nb", {"geolife-program": {"results": results}}, words, REGISTRY)
     assert text.splitlines() == [
-        "run,data set,name,quantity,attack,n_,value,low,high,n,unit,words",
-        'geolife-program,GeoLife (author\'s code),rate.AP.0.5,rate,AP,0.5,0.5,0.4,0.6,20,share,"rate of AP, 0.5 users"',
-        "geolife-program,GeoLife (author's code),k,k,,,inf,,,,,",
-        "geolife-program,GeoLife (author's code),held,held,,,True,,,,,",
+        "run,data set,name,quantity,attack,n_,value,low,high,n,interval,unit,words",
+        'geolife-program,GeoLife (author\'s code),rate.AP.0.5,rate,AP,0.5,0.5,0.4,0.6,20,"Wilson, 95 %",share,"rate of AP, 0.5 users"',
+        "geolife-program,GeoLife (author's code),k,k,,,inf,,,,,,",
+        "geolife-program,GeoLife (author's code),held,held,,,True,,,,,,",
     ]
 
 
@@ -625,8 +625,9 @@ def test_a_page_is_made_again_when_a_published_result_beside_its_own_changes(tmp
         published.write_text(json.dumps(record))
         assert "1 of 2 notebooks unchanged, 1 to run" in built(root)
     (words := root / "book" / "quantities" / "p.yml").parent.mkdir(exist_ok=True)
-    for entry, to_run in (("two: {draw: ['', a draw]}", 1), ("two: {draw: ['', a draw]}, one: {x: ['', another]}", 0)):
-        words.write_text(f"quantities: {{{entry}}}")
+    two = "two: {draw: ['', a draw], '{name}': ['', another], 'rate.{attack}.{mechanism}': [share, a rate]}"
+    for entries, to_run in ((two, 1), (f"{two}, another: {{x: ['', an x]}}", 0)):
+        words.write_text(f"quantities: {{{entries}}}")
         assert f"{2 - to_run} of 2 notebooks unchanged, {to_run} to run" in built(root)
 
 
@@ -636,7 +637,7 @@ def test_a_quick_build_marks_its_verdicts_and_may_lack_what_the_ledger_wants(tmp
     claim = "{id: A, place: x, claim: y, notebook: one, relation: 'long == 1'}"
     for folder, text in (
         ("claims", f"paper: p\nclaims:\n  - {claim}\n"),
-        ("quantities", "quantities: {one: {long: ['', the long one]}}"),
+        ("quantities", "quantities: {one: {long: ['', the long one], '{name}': ['', another], 'rate.{attack}.{mechanism}': [share, a rate]}}"),
     ):
         (root / "book" / folder).mkdir()
         (root / "book" / folder / "p.yml").write_text(text)
