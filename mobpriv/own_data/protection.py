@@ -157,6 +157,8 @@ def write(protected: Protected, output: Path, pairs: Path | None = None) -> Path
     try:
         for file, part in parts.items():
             writers[file](part)
+        if pairs:
+            parts[pairs].chmod(0o600)  # for its owner alone
         for file, part in parts.items():
             part.replace(file)
     finally:

@@ -82,6 +82,7 @@ def test_a_table_protected_by_the_shell_is_judged_by_it_with_its_pairs(original,
     ):
         result = CliRunner().invoke(app, line.split())
         assert result.exit_code == 0, result.stderr
+    assert (tmp_path / "pairs.csv").stat().st_mode & 0o077 == 0  # nobody else may read the pairs
     numbers = pd.read_csv("numbers.csv")
     assert set(numbers["mechanism"]) == {"given table", "none", "Geo-I", "Promesse", "W4M", "TriLateration"}
     assert 1_500 < values(numbers, "given table").loc["distance at the time", "value"] < 2_500  # 2/ε
