@@ -486,6 +486,8 @@ def judge(
     from mobpriv.own_data import judging
 
     with one_clear_line():
+        if output and not output.resolve().parent.is_dir():  # before the attacks, which take a minute
+            raise FileNotFoundError(f"there is no folder {output.resolve().parent} for the output: make it, or take another -o")
         before, after = (datasets.load(_resolved(str(table))) for table in (original, protected))
         known_pairs = judging.read_pairs(pairs) if pairs else None
         table = judging.matched(before.traces, after.traces, known_pairs)

@@ -637,7 +637,10 @@ def test_a_quick_build_marks_its_verdicts_and_may_lack_what_the_ledger_wants(tmp
     claim = "{id: A, place: x, claim: y, notebook: one, relation: 'long == 1'}"
     for folder, text in (
         ("claims", f"paper: p\nclaims:\n  - {claim}\n"),
-        ("quantities", "quantities: {one: {long: ['', the long one], '{name}': ['', another], 'rate.{attack}.{mechanism}': [share, a rate]}}"),
+        (
+            "quantities",
+            "quantities: {one: {long: ['', the long one], '{name}': ['', another], 'rate.{attack}.{mechanism}': [share, a rate]}}",
+        ),
     ):
         (root / "book" / folder).mkdir()
         (root / "book" / folder / "p.yml").write_text(text)

@@ -99,7 +99,10 @@ def test_each_kind_of_verdict_says_what_it_rests_on():
         claim(id="T1.5", printed={"cabspotting": "<= 0.5"}, tolerance=None, why=""),
         claim(id="T1.6", printed={}, tolerance=None, why=""),
     ).split(":::::{div} claim")[1:]
-    intervals, inside = "also follows from every value inside our 95\u00a0% intervals.", "The printed number lies inside our interval"
+    intervals, inside = (
+        "also follows from every value inside our 95\u00a0% intervals.",
+        "The printed number lies inside our interval",
+    )
     others = "**Cabspotting**: A theorem.", "", "must satisfy the printed bound.", "is shown, but not compared"
     for card, words in zip(cards, (intervals, inside, *others), strict=True):
         assert words in card

@@ -88,6 +88,13 @@ def test_a_table_protected_by_the_shell_is_judged_by_it_with_its_pairs(original,
     assert 1_500 < values(numbers, "given table").loc["distance at the time", "value"] < 2_500  # 2/ε
 
 
+def test_an_output_that_cannot_be_written_is_refused_before_anything_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    result = CliRunner().invoke(app, "judge my.parquet out.parquet -o none/numbers.csv".split())
+    assert (result.exit_code, result.stderr.count("\n")) == (2, 1)
+    assert "there is no folder" in result.stderr
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [
