@@ -456,6 +456,7 @@ def protect(
         protected.manifest["input"] = {"file": data_set.source, "sha256": data_set.sha256}
         if seed is not None:
             protected.manifest["seed"] = seed
+            protected.manifest["guarantee"] = "none: anybody with the seed can remove the noise"
         manifest = protection.write(protected, output, pairs)
         users, records = (protected.manifest[of] for of in ("users", "records"))
         if len(data_set.left_out):
@@ -486,6 +487,9 @@ def judge(
     from mobpriv.own_data import judging
 
     with one_clear_line():
+        inputs = [Path(table).resolve() for table in (original, protected, pairs) if table]
+        if output and (output.suffix.lower() != ".csv" or output.is_dir() or output.resolve() in inputs):
+            raise ValueError(f"the numbers go to a file of their own that ends in .csv (got -o {output})")
         if output and not output.resolve().parent.is_dir():  # before the attacks, which take a minute
             raise FileNotFoundError(f"there is no folder {output.resolve().parent} for the output: make it, or take another -o")
         before, after = (datasets.load(_resolved(str(table))) for table in (original, protected))

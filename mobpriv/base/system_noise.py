@@ -7,12 +7,12 @@ noise. The functions and mechanisms of this package take a ``numpy.random.Genera
 import ctypes
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
-_BLOCK = 1 << 12  # numbers of 64 bits that the operating system is asked for at once
+_FEWEST, _BLOCK = 1 << 4, 1 << 12  # numbers of 64 bits that the operating system is asked for at once
 _NEXT_64, _NEXT_32, _NEXT_DOUBLE = (
     ctypes.CFUNCTYPE(kind, ctypes.c_void_p) for kind in (ctypes.c_uint64, ctypes.c_uint32, ctypes.c_double)
 )
@@ -38,20 +38,32 @@ class _BitGen(ctypes.Structure):
 class _SystemBits:
     """What ``numpy.random.Generator`` and numba ask of a bit generator."""
 
-    def __init__(self):
+    def __init__(self, failures: list[BaseException]):
         self.lock = threading.RLock()
-        bits = _numbers()
+        self._failures, self._numbers, self._asked = failures, [], _FEWEST
+        next_uint64 = _NEXT_64(lambda _: self._next())
         self._bitgen = _BitGen(
             None,
-            next_uint64 := _NEXT_64(lambda _: next(bits)),
-            _NEXT_32(lambda _: next(bits) >> 32),
-            _NEXT_DOUBLE(lambda _: (next(bits) >> 11) / (1 << 53)),
+            next_uint64,
+            _NEXT_32(lambda _: self._next() >> 32),
+            _NEXT_DOUBLE(lambda _: (self._next() >> 11) / (1 << 53)),
             next_uint64,
         )
         self.capsule = ctypes.pythonapi.PyCapsule_New(ctypes.byref(self._bitgen), _CAPSULE, None)
         address = ctypes.addressof(self._bitgen)  # also for the state, which numba must find and the functions do not read
         functions = (getattr(self._bitgen, name) for name in _USED_BY_NUMBA)
         self.ctypes = _Interface(address, ctypes.c_void_p(address), *functions, ctypes.c_void_p(address))
+
+    def _next(self) -> int:
+        """A whole number of 64 random bits; 0 after a failure, which compiled code could not pass on."""
+        try:
+            if not self._numbers:
+                self._asked = min(2 * self._asked, _BLOCK)
+                self._numbers = np.frombuffer(os.urandom(8 * self._asked), np.uint64).tolist()
+            return self._numbers.pop()
+        except BaseException as error:
+            self._failures.append(error)
+            return 0
 
     state = property(lambda self: None, lambda self, nothing: None)  # there is none to save or to restore
 
@@ -74,15 +86,10 @@ class SystemGenerator(np.random.Generator):
     True
     """
 
-    def __init__(self):
-        super().__init__(_SystemBits())
+    def __init__(self, failures: list[BaseException] | None = None):
+        self.failures = [] if failures is None else failures  # also of the children: what was drawn then must not be used
+        super().__init__(_SystemBits(self.failures))
 
     def spawn(self, n_children: int) -> list["SystemGenerator"]:
         """``n_children`` generators; they need no seed to be independent."""
-        return [SystemGenerator() for _ in range(n_children)]
-
-
-def _numbers() -> Iterator[int]:
-    """Whole numbers of 64 random bits."""
-    while True:
-        yield from np.frombuffer(os.urandom(8 * _BLOCK), np.uint64).tolist()
+        return [SystemGenerator(self.failures) for _ in range(n_children)]

@@ -8,6 +8,7 @@ other column, so the others are left out. A manifest says what was done.
 import ast
 import json
 import os
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import MISSING, asdict, fields
 from difflib import get_close_matches
 from pathlib import Path
@@ -58,9 +59,13 @@ def mechanism_of(text: str):
     rule = f"{kind.__name__} takes {', '.join(known) or 'no parameters'}, written as {kind.__name__}(name=value)"
     try:
         call = ast.parse(f"f{bracket}{rest}" if bracket else "f()", mode="eval").body
+        if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name) or "#" in text:
+            raise ValueError
         given = {keyword.arg: ast.literal_eval(keyword.value) for keyword in call.keywords}
+        if len(given) < len(call.keywords):
+            raise ValueError
         unknown = [*map(ast.unparse, call.args), *(parameter for parameter in given if parameter not in known)]
-    except (SyntaxError, ValueError, AttributeError):
+    except (SyntaxError, ValueError, TypeError, MemoryError, RecursionError):
         raise ValueError(f"{rule} (got {text!r})") from None
     if unknown:
         raise ValueError(f"{rule} (got {unknown[0]} in {text!r})")
@@ -84,9 +89,13 @@ def protect(
     ``reading``: names of the columns and form of the times, by default those of :data:`mobpriv.traces.table.Traces`. With
     ``keep_names`` users keep their names.
     """
-    published = mechanism.protect(traces, rng)[list(COLUMNS)]
-    users = by_user(published)[0]
-    names = users if keep_names else _new_names(len(users), rng)
+    # signals reach the main thread only: an interrupt must not end in the middle of a draw
+    with ThreadPoolExecutor(1) as thread:
+        published = thread.submit(mechanism.protect, traces, rng).result()[list(COLUMNS)]
+        users = by_user(published)[0]
+        names = users if keep_names else thread.submit(_new_names, len(users), rng).result()
+    if failures := getattr(rng, "failures", None):
+        raise RuntimeError("the operating system's random numbers failed: nothing is published") from failures[0]
     table = published.assign(user=pd.Categorical(published["user"].map(dict(zip(users, names, strict=True))), sorted(names)))
     table = table.sort_values(["user", "t"], kind="stable", ignore_index=True)
     columns = reading.columns if reading else {name: name for name in COLUMNS}
@@ -105,8 +114,9 @@ def protect(
 
 
 def _new_names(n: int, rng: np.random.Generator) -> list[str]:
-    digits = len(str(n))
-    return [f"u{number:0{digits}d}" for number in 1 + rng.permutation(n)]
+    """Names in random order. They begin with a mark of this run, so that pairs of another run match no name."""
+    mark, digits = rng.bytes(4).hex(), len(str(n))
+    return [f"{mark}-{number:0{digits}d}" for number in 1 + rng.permutation(n)]
 
 
 def _times(traces: Traces, form: str) -> pd.Series:
@@ -121,6 +131,8 @@ def _guarantee(mechanism, traces: Traces) -> str:
     """What the mechanism's noise guarantees, added up over a user's records."""
     if not isinstance(mechanism, GeoI):
         return "none by noise: judge the table by attacks"
+    if mechanism.plane != "ground":
+        return "none stated: the noise is drawn in metres of the map, which are shorter on the ground"
     counts = np.diff(by_user(traces)[1])
     per_record, median, most = mechanism.epsilon, float(np.median(counts)), int(counts.max())
     return (
@@ -135,6 +147,9 @@ def check_output(output: Path, given: str, pairs: Path | None = None) -> None:
         raise ValueError(f"the output is another file than the table and ends in {' or '.join(_FORMS)} (got -o {output})")
     if pairs and (pairs.suffix.lower() != ".csv" or pairs.resolve() in (output.resolve(), Path(given).resolve())):
         raise ValueError(f"the pairs go to another file that ends in .csv (got --pairs {pairs})")
+    for file in filter(None, (output, output.with_name(f"{output.name}.manifest.json"), pairs)):
+        if file.is_dir():
+            raise ValueError(f"each output is a file, and {file} is a folder: take another name")
     for folder in {file.resolve().parent for file in (output, pairs) if file}:
         if not folder.is_dir():
             raise FileNotFoundError(f"there is no folder {folder} for the output: make it, or take another")

@@ -88,11 +88,20 @@ def test_a_table_protected_by_the_shell_is_judged_by_it_with_its_pairs(original,
     assert 1_500 < values(numbers, "given table").loc["distance at the time", "value"] < 2_500  # 2/ε
 
 
-def test_an_output_that_cannot_be_written_is_refused_before_anything_runs(tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    ("output", "says"),
+    [
+        ("none/numbers.csv", "there is no folder"),
+        ("my.csv", "a file of their own"),
+        ("pairs.csv", "a file of their own"),
+        ("numbers.parquet", "ends in .csv"),
+    ],
+)
+def test_an_output_that_cannot_be_written_is_refused_before_anything_runs(tmp_path, monkeypatch, output, says):
     monkeypatch.chdir(tmp_path)
-    result = CliRunner().invoke(app, "judge my.parquet out.parquet -o none/numbers.csv".split())
+    result = CliRunner().invoke(app, f"judge my.csv out.csv --pairs pairs.csv -o {output}".split())
     assert (result.exit_code, result.stderr.count("\n")) == (2, 1)
-    assert "there is no folder" in result.stderr
+    assert says in result.stderr
 
 
 @pytest.mark.parametrize(

@@ -43,7 +43,8 @@ def test_the_published_table_has_the_form_of_the_given_one_and_tells_nothing_els
     assert call(file, "--with", "nothing", "-o", output)[0] == 0
     published = pd.read_csv(output) if ending == "csv" else pd.read_parquet(output)
     assert list(published) == ["uid", "timestamp", "latitude", "longitude"]
-    assert set(published["uid"]) == {"u1", "u2", "u3"}
+    assert [name.split("-")[1] for name in sorted(set(published["uid"]))] == ["1", "2", "3"]
+    assert not set(published["uid"]) & {"ann", "bob", "zoe"}
     assert published.equals(published.sort_values(["uid", "timestamp"], ignore_index=True))
     given = pd.read_csv(file).query("latitude < 90")
     columns = ["timestamp", "latitude", "longitude"]
@@ -64,7 +65,8 @@ def test_the_order_of_the_given_records_makes_no_difference(file):
         tables.append(file.with_name(f"{name}.csv").read_text())
         pd.read_csv(file).iloc[::-1].to_csv(file, index=False)
     assert tables[0] == tables[1]
-    assert json.loads(file.with_name("a.csv.manifest.json").read_text())["seed"] == 3
+    manifest = json.loads(file.with_name("a.csv.manifest.json").read_text())
+    assert (manifest["seed"], manifest["guarantee"]) == (3, "none: anybody with the seed can remove the noise")
 
 
 def test_without_a_seed_nobody_can_draw_the_noise_again(file):
@@ -97,6 +99,10 @@ def test_epsilon_adds_up_over_the_records_of_a_user():
         ("geoi(", "GeoI takes epsilon"),
         ("geoi)(", "a mechanism is one of"),
         ("geoi(epsilon=1) or 2", "GeoI takes epsilon"),
+        ("geoi(epsilon=0.01,epsilon=10)", "GeoI takes epsilon"),
+        ("geoi(epsilon=0.01)(epsilon=1)", "GeoI takes epsilon"),
+        ("geoi(epsilon=1)#x", "GeoI takes epsilon"),
+        ("geoi(epsilon={[]:1})", "GeoI takes epsilon"),
         ("nothing(a=1)", "Nothing takes no parameters"),
         ("geoi(epsilon=-1)", "epsilon must be positive, in 1/m (got -1)"),
         ("", "a mechanism is one of"),
@@ -137,6 +143,31 @@ def test_a_table_is_written_whole_or_not_at_all(file, monkeypatch):
         call(file, "--with", "geoi", "-o", output)
     assert output.read_text() == "before"
     assert sorted(path.name for path in file.parent.iterdir()) == ["my.csv", "out.csv"]
+
+
+def test_pairs_of_another_run_match_no_name(file):
+    names = []
+    for _ in range(2):
+        assert call(file, "--with", "nothing", "-o", file.with_name("out.csv"))[0] == 0
+        names.append(set(pd.read_csv(file.with_name("out.csv"))["uid"]))
+    assert not names[0] & names[1]
+
+
+@pytest.mark.parametrize("plane", ["ground", "mercator"])
+def test_only_noise_on_the_ground_has_a_guarantee(file, plane):
+    assert call(file, "--with", f"geoi(plane='{plane}')", "-o", file.with_name("out.csv"))[0] == 0
+    guarantee = json.loads(file.with_name("out.csv.manifest.json").read_text())["guarantee"]
+    assert guarantee.startswith("none stated") == (plane == "mercator")
+
+
+def test_nothing_is_published_if_the_random_numbers_fail(file, monkeypatch):
+    def interrupted(_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("mobpriv.base.system_noise.os.urandom", interrupted)
+    with pytest.raises(AssertionError, match="random numbers failed"):
+        call(file, "--with", "geoi", "-o", file.with_name("out.csv"))
+    assert not file.with_name("out.csv").exists()
 
 
 class TestSystemGenerator:
