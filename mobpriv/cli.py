@@ -456,7 +456,6 @@ def protect(
         protected.manifest["input"] = {"file": data_set.source, "sha256": data_set.sha256}
         if seed is not None:
             protected.manifest["seed"] = seed
-            protected.manifest["guarantee"] = "none: anybody with the seed can remove the noise"
         manifest = protection.write(protected, output, pairs)
         users, records = (protected.manifest[of] for of in ("users", "records"))
         if len(data_set.left_out):

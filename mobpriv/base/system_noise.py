@@ -82,6 +82,8 @@ class _Interface(NamedTuple):
 class SystemGenerator(np.random.Generator):
     """A generator that draws every bit from the operating system (``os.urandom``).
 
+    Compiled code cannot raise an error, so numbers drawn may be used only if ``failures`` is empty afterwards.
+
     >>> 0 <= SystemGenerator().random() < 1
     True
     """

@@ -18,6 +18,7 @@ import numpy as np
 import pandas as pd
 
 from mobpriv import __version__, mechanisms
+from mobpriv.base.system_noise import SystemGenerator
 from mobpriv.datasets import Reading
 from mobpriv.mechanisms import GeoI
 from mobpriv.traces.table import COLUMNS, Traces, by_user, milliseconds
@@ -95,14 +96,14 @@ def protect(
         users = by_user(published)[0]
         names = users if keep_names else thread.submit(_new_names, len(users), rng).result()
     if failures := getattr(rng, "failures", None):
-        raise RuntimeError("the operating system's random numbers failed: nothing is published") from failures[0]
+        raise OSError("the operating system's random numbers failed: nothing is published, repeat the command") from failures[0]
     table = published.assign(user=pd.Categorical(published["user"].map(dict(zip(users, names, strict=True))), sorted(names)))
     table = table.sort_values(["user", "t"], kind="stable", ignore_index=True)
     columns = reading.columns if reading else {name: name for name in COLUMNS}
     table["t"] = _times(table, reading.time if reading else "")
     manifest = {
         "mechanism": {"name": mechanism.name, **asdict(mechanism)},
-        "guarantee": _guarantee(mechanism, traces),
+        "guarantee": _guarantee(mechanism, traces, rng),
         "users": {"given": traces["user"].nunique(), "published": len(users), "names": "kept" if keep_names else "new"},
         "records": {"given": len(traces), "published": len(table)},
         "columns": {"published": list(columns.values()), "left out": [name for name in traces if name not in COLUMNS]},
@@ -127,10 +128,12 @@ def _times(traces: Traces, form: str) -> pd.Series:
     return {"ms": since_1970, "s": since_1970 / 1000}.get(form, traces["t"])
 
 
-def _guarantee(mechanism, traces: Traces) -> str:
+def _guarantee(mechanism, traces: Traces, rng: np.random.Generator) -> str:
     """What the mechanism's noise guarantees, added up over a user's records."""
     if not isinstance(mechanism, GeoI):
         return "none by noise: judge the table by attacks"
+    if not isinstance(rng, SystemGenerator):
+        return "none: anybody with the seed can remove the noise"
     if mechanism.plane != "ground":
         return "none stated: the noise is drawn in metres of the map, which are shorter on the ground"
     counts = np.diff(by_user(traces)[1])
@@ -170,10 +173,10 @@ def write(protected: Protected, output: Path, pairs: Path | None = None) -> Path
         writers[pairs] = lambda part: protected.pairs.to_csv(part, index=False)
     parts = {file: file.with_name(f".{file.name}.{os.getpid()}.part") for file in writers}
     try:
+        if pairs:
+            parts[pairs].touch(mode=0o600)  # for its owner alone, from the start
         for file, part in parts.items():
             writers[file](part)
-        if pairs:
-            parts[pairs].chmod(0o600)  # for its owner alone
         for file, part in parts.items():
             part.replace(file)
     finally:

@@ -1,6 +1,7 @@
 """A protected table: its columns, names, order and manifest; the refusals; the random numbers behind it."""
 
 import json
+import threading
 
 import numba
 import numpy as np
@@ -81,7 +82,7 @@ def test_without_a_seed_nobody_can_draw_the_noise_again(file):
 def test_epsilon_adds_up_over_the_records_of_a_user():
     t = pd.date_range("2020-01-01", periods=8, freq="h", tz="UTC")
     traces = as_traces(pd.DataFrame({"user": list("aaaaaccd"), "t": t, "lat": 45.0, "lng": 4.8}))
-    guarantee = protection.protect(traces, GeoI(0.01), np.random.default_rng(1)).manifest["guarantee"]
+    guarantee = protection.protect(traces, GeoI(0.01), SystemGenerator()).manifest["guarantee"]
     assert "ε = 0.01 per metre for each record" in guarantee
     assert "0.02 per metre for the median user (2 records), 0.05 for the one with the most (5)" in guarantee
     assert protection.protect(traces, Nothing(), np.random.default_rng(1)).manifest["guarantee"].startswith("none by noise")
@@ -165,9 +166,25 @@ def test_nothing_is_published_if_the_random_numbers_fail(file, monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("mobpriv.base.system_noise.os.urandom", interrupted)
-    with pytest.raises(AssertionError, match="random numbers failed"):
-        call(file, "--with", "geoi", "-o", file.with_name("out.csv"))
+    code, _, error = call(file, "--with", "geoi", "-o", file.with_name("out.csv"))
+    assert (code, error.count("\n")) == (2, 1)
+    assert "random numbers failed" in error
     assert not file.with_name("out.csv").exists()
+
+
+def test_no_signal_can_interrupt_a_draw():
+    """Signals reach the main thread only."""
+
+    class Watched(Nothing):
+        def protect(self, traces, rng):
+            threads.append(threading.current_thread())
+            return traces
+
+    threads = []
+    t = pd.date_range("2020-01-01", periods=2, freq="h", tz="UTC")
+    traces = as_traces(pd.DataFrame({"user": ["a", "b"], "t": t, "lat": 45.0, "lng": 4.8}))
+    protection.protect(traces, Watched(), SystemGenerator())
+    assert threads[0] is not threading.main_thread()
 
 
 class TestSystemGenerator:
