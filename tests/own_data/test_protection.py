@@ -210,3 +210,13 @@ class TestSystemGenerator:
         rng = SystemGenerator()
         drawn = [generator.random() for generator in (rng, *rng.spawn(3), SystemGenerator())]
         assert len(set(drawn)) == 5
+
+    def test_a_failed_draw_of_a_child_is_known_to_its_parent(self, monkeypatch):
+        def fails(_):
+            raise OSError
+
+        rng = SystemGenerator()
+        (child,) = rng.spawn(1)
+        monkeypatch.setattr("mobpriv.base.system_noise.os.urandom", fails)
+        child.random()
+        assert rng.failures
