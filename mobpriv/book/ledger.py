@@ -355,7 +355,7 @@ def _test_in_words(claim: Claim, tested: Sequence[Verdict]) -> str:
         parts.append(f"{subject} may differ from the printed one by at most {tolerance}.")
         parts.append(f"The reason for this tolerance: {claim.why.strip().rstrip('.')}.")
     elif claim.tolerance is not None:
-        parts.append(f"{subject} must equal the printed one ({claim.why.strip().rstrip('.')}).")
+        parts.append(f"{subject} must equal the printed one exactly: it is {claim.why.strip().rstrip('.')}.")
     elif claim.kind == STOPWATCH:
         parts.append(f"{subject} is shown, but not compared.")
     elif any(v.printed is not None for v in tested):
