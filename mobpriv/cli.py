@@ -1,4 +1,4 @@
-"""The command line: ``mobpriv run | book | real | show | validate | protect | judge | data``.
+"""The command line: ``mobpriv run | assess | book | real | show | validate | protect | judge | data``.
 
 Exit codes:
 
@@ -9,6 +9,7 @@ Exit codes:
 """
 
 import os
+import re
 import shlex
 import signal
 import sys
@@ -39,6 +40,7 @@ _EXAMPLES = {"traces": "thesis_3_mechanisms", "calls": "dchi_booleans"}  # noteb
 _OF_MUNICIPALITIES = "primule_risk"  # also proposed if the cells have municipalities
 _OPTIONS = {name: f"--{name}" for name in ("user", "lat", "lng", "cell", "duration", "cells", "time", "zone")}
 _OPTIONS |= {"t": "--time-column", "end_cell": "--end-cell"}
+_ASSESSMENT = "across_traces"  # the notebook of mobpriv assess
 _KIND_WORDS = {"traces": "positions", "calls": "call records"}
 
 
@@ -153,6 +155,42 @@ def run(
             running.run(path, given, output=executed, results=results, further_files=further_files, watch=watch)
         for file in (page, executed, results):
             typer.echo(file)
+
+
+_GOALS = {  # measure -> the parameter of the notebook, its comparison and its unit
+    "re-identified": ("max_reidentified", "<", "%"),
+    "coverage": ("min_coverage", ">", ""),
+    "distance": ("max_distance", "<", "m"),
+}
+
+
+@app.command()
+def assess(
+    data: Annotated[str, typer.Argument(help="CSV or Parquet file of traces, or the name of a data set (mobpriv data list).")],
+    goal: Annotated[
+        list[str] | None,
+        typer.Option(help="'re-identified < 5 %', 'coverage > 0.5' or 'distance < 200 m'; may be repeated."),
+    ] = None,
+    parameter: Annotated[list[str] | None, typer.Option("-p", "--parameter", help="name=value, may be repeated.")] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Use the first 20 users and one draw: a first look, not a result.")
+    ] = False,
+    output: Annotated[Path | None, typer.Option("-o", "--output", help="Folder for the results.")] = None,
+):
+    """What a table of traces gives away, what protection buys and costs, and which settings meet a goal: one page."""
+    with one_clear_line():
+        goals = [f"{name}={value:g}" for name, value in map(_goal, goal or [])]
+    run(_ASSESSMENT, [data], [*(parameter or []), *goals], quick, output)
+
+
+def _goal(text: str) -> tuple[str, float]:
+    """The parameter that a goal sets, and its value."""
+    match = re.fullmatch(r"\s*([a-z-]+)\s*([<>])=?\s*(\d+(?:\.\d+)?|\.\d+)\s*(%|m)?\s*", text)
+    parameter, comparison, unit = _GOALS.get(match[1], ("", "", "")) if match else ("", "", "")
+    if not parameter or match[2] != comparison or (match[4] or "") not in ("", unit):
+        examples = "'re-identified < 5 %', 'coverage > 0.5' or 'distance < 200 m'"
+        raise ValueError(f"a goal is written as {examples} (got {text!r})")
+    return parameter, float(match[3]) / (100 if match[4] == "%" else 1)
 
 
 def _plan(path: Path, given: dict, folder: Path) -> dict[str, str]:

@@ -404,3 +404,27 @@ def test_validate_reads_the_folder_of_a_known_format(call, tmp_path):
     (folder / "new_abc.txt").write_text("37.75 -122.39 0 1212345678\n37.76 -122.40 1 1212345618\n")  # newest first
     assert "2 records of 1 user\n" in call("validate", folder, "-o", tmp_path / "cabs.parquet")[1]
     assert call("validate", tmp_path / "cabs.parquet")[0] == 0
+
+
+def test_an_assessment_leaves_a_page_and_says_which_settings_meet_the_goal(call, tmp_path):
+    goal = ("--goal", "re-identified < 100 %", "--goal", "coverage > 0", "--goal", "distance<=200m")
+    code, _, err = call("assess", "city", "--quick", "-o", tmp_path / "made", *goal)
+    assert (code, re.findall(r"max_reidentified = 1|max_distance = 200", err)) == (
+        0,
+        ["max_reidentified = 1", "max_distance = 200"],
+    )
+    page = (tmp_path / "made" / "across_traces.html").read_text()
+    assert re.search(r"at most 100.{0,9} of the users are re-identified", page)
+    assert "Geo-I at 40 m" in page
+
+
+@pytest.mark.parametrize("goal", ["named < 5 %", "re-identified > 5 %", "re-identified < 5 m", "distance < x m", "coverage"])
+def test_a_goal_that_cannot_be_read_is_refused(refused, goal):
+    assert "a goal is written as" in refused("assess", "city", "--goal", goal)
+
+
+def test_nine_users_are_too_few_to_assess(refused, tmp_path):
+    t = pd.date_range("2020-01-01", periods=40, freq="h", tz="UTC").astype(str)
+    tables = [pd.DataFrame({"user": f"u{i}", "t": t, "lat": 45.0, "lng": 4.8 + 0.01 * i}) for i in range(9)]
+    pd.concat(tables).to_csv(tmp_path / "nine.csv", index=False)
+    assert "at least 10 users" in refused("assess", tmp_path / "nine.csv")

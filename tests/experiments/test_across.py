@@ -1,0 +1,106 @@
+"""Across the papers: crowds without draws, dominated settings, and one table of values for all attacks and metrics."""
+
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from mobpriv import metrics
+from mobpriv.attacks.policies import reidentified
+from mobpriv.experiments import across
+from mobpriv.experiments.thesis_3 import attacks, prepare
+from mobpriv.mechanisms import W4M, GeoI, Nothing, Promesse, TriLateration
+
+
+@pytest.mark.parametrize("person", [{}, {"f": "b"}])
+def test_the_chance_in_a_crowd_is_the_mean_over_all_crowds(person):
+    rng = np.random.default_rng(3)
+    names = list("abcdef")
+    ranking = pd.DataFrame(rng.integers(0, 4, (5, 6)).astype(float), names[:5], names)  # with ties
+    users = pd.Index([*names[:5], "unknown"])
+    chances = across.in_crowds(ranking, users, person, [2, 3, 4])
+    for n, chance in chances.items():
+        for user, exact in zip(users, chance, strict=True):
+            own = [name for name in names if person.get(name, name) == person.get(user, user)]
+            others = [name for name in names if name not in own]
+            crowds = (
+                [
+                    reidentified(ranking.loc[[user], [*own, *crowd]], None, person).iloc[0]
+                    for crowd in combinations(others, n - 1)
+                ]
+                if user in ranking.index
+                else [0.0]
+            )
+            assert exact == pytest.approx(np.mean(crowds), abs=1e-12)
+
+
+def test_the_largest_crowd_is_the_attack_itself():
+    ranking = pd.DataFrame(np.random.default_rng(1).random((40, 40)))
+    chance = across.in_crowds(ranking, ranking.index, {}, [40])[40]
+    assert chance == pytest.approx(reidentified(ranking).to_numpy(float), abs=1e-12)
+
+
+def measured(either, coverage, time, n=200):
+    noise = np.random.default_rng(round(1000 * coverage)).normal(0, 0.01, n)
+    return {"either": (np.arange(n) < either * n).astype(float), "coverage": coverage + noise, "time": time * (1 + noise)}
+
+
+def test_a_setting_is_dominated_only_if_another_is_better_in_all_measures():
+    values = {
+        "bad": measured(0.9, 0.5, 500),
+        "good": measured(0.2, 0.8, 100),
+        "far": measured(0.2, 0.8, 1000),
+        "as bad": measured(0.89, 0.8, 100),
+    }
+    pairs = across.dominating(values)
+    assert ("bad", "good") in pairs
+    assert not {("bad", "far"), ("bad", "as bad"), ("good", "bad")} & set(pairs)
+
+
+def test_an_erased_user_is_left_out_of_the_comparison_of_distances():
+    good = measured(0.2, 0.8, 100)
+    good["time"][:10] = np.nan
+    assert across.dominating({"bad": measured(0.9, 0.5, 500), "good": good}) == [("bad", "good")]
+    good["time"][:] = np.nan
+    assert not across.dominating({"bad": measured(0.9, 0.5, 500), "good": good})
+
+
+@pytest.fixture(scope="module")
+def setting():
+    return prepare("city", halves="set", max_users=12)
+
+
+def test_the_papers_settings_are_among_those_that_we_try(setting):
+    tried = across.settings(setting.known)
+    for mechanism in (Nothing(), GeoI(), Promesse(), W4M(), TriLateration()):
+        assert mechanism in tried.values()
+    assert {across.mechanism_in(name) for name in tried} == {mechanism.name for mechanism in tried.values()}
+
+
+@pytest.mark.parametrize("mechanism", [Promesse(), GeoI(0.002), W4M()])
+def test_a_trial_has_what_attacks_and_metrics_say(setting, mechanism):
+    seeds = [5, 6] if mechanism.random else [5]
+    got = across.Trial(setting, [5, 6]).measure(mechanism)
+    recorded, protected, coverage = [], [], []
+    for seed in seeds:
+        published = mechanism.protect(setting.secret, np.random.default_rng(seed))
+        training = mechanism.protect(setting.known, np.random.default_rng(seed + 1000))
+        recorded.append([reidentified(a.fit(setting.known).rank(published), setting.users) for a in attacks()])
+        protected.append([reidentified(a.fit(training).rank(published), setting.users) for a in attacks()])
+        coverage.append(metrics.area_coverage(setting.secret, published)["f_score"].reindex(setting.users))
+    for i, attack in enumerate(attacks()):
+        assert got[f"recorded.{attack.name}"] == pytest.approx(np.mean([hits[i] for hits in recorded], axis=0))
+    assert got["protected"] == pytest.approx(np.mean([np.any(hits, axis=0) for hits in protected], axis=0))
+    either = [np.any([*one, *other], axis=0) for one, other in zip(recorded, protected, strict=True)]
+    assert got["either"] == pytest.approx(np.mean(either, axis=0))
+    assert got["coverage"] == pytest.approx(np.mean(coverage, axis=0))
+
+
+def test_a_share_of_the_records_is_a_share_of_each_users_records(setting):
+    kept = across._sampled(setting.secret, 0.1, np.random.default_rng(1))
+    sizes = pd.DataFrame({"all": setting.secret["user"].value_counts(), "kept": kept["user"].value_counts()}).query("all > 0")
+    assert (sizes["kept"] == np.ceil(0.1 * sizes["all"])).all()
+    everything = across.with_share_of_records(setting, 1.0, np.random.default_rng(1))
+    attack = attacks()[0]
+    assert (everything == reidentified(attack.fit(setting.known).rank(setting.secret), setting.users)).all()
