@@ -40,7 +40,7 @@ _EXAMPLES = {"traces": "thesis_3_mechanisms", "calls": "dchi_booleans"}  # noteb
 _OF_MUNICIPALITIES = "primule_risk"  # also proposed if the cells have municipalities
 _OPTIONS = {name: f"--{name}" for name in ("user", "lat", "lng", "cell", "duration", "cells", "time", "zone")}
 _OPTIONS |= {"t": "--time-column", "end_cell": "--end-cell"}
-_ASSESSMENT = "across_traces"  # the notebook of mobpriv assess
+_ASSESSMENTS = {"traces": "across_traces", "calls": "primule_risk"}  # kind of data -> the notebook of mobpriv assess
 _KIND_WORDS = {"traces": "positions", "calls": "call records"}
 
 
@@ -166,7 +166,9 @@ _GOALS = {  # measure -> the parameter of the notebook, its comparison and its u
 
 @app.command()
 def assess(
-    data: Annotated[str, typer.Argument(help="CSV or Parquet file of traces, or the name of a data set (mobpriv data list).")],
+    data: Annotated[
+        str, typer.Argument(help="A table of traces or of call records, or the name of a data set (mobpriv data list).")
+    ],
     goal: Annotated[
         list[str] | None,
         typer.Option(help="'re-identified < 5 %', 'coverage > 0.5' or 'distance < 200 m'; may be repeated."),
@@ -177,10 +179,15 @@ def assess(
     ] = False,
     output: Annotated[Path | None, typer.Option("-o", "--output", help="Folder for the results.")] = None,
 ):
-    """What a table of traces gives away, what protection buys and costs, and which settings meet a goal: one page."""
-    with one_clear_line():
+    """What a table gives away, on one page. For traces also what protection buys and costs, and which settings meet a goal."""
+    from mobpriv.datasets import kind_of
+
+    with one_clear_line(Path(data)):
         goals = [f"{name}={value:g}" for name, value in map(_goal, goal or [])]
-    run(_ASSESSMENT, [data], [*(parameter or []), *goals], quick, output)
+        kind = kind_of(_resolved(data))
+        if kind == "calls" and goals:
+            raise ValueError(f"a goal is for traces, and {data} holds call records: leave --goal out")
+    run(_ASSESSMENTS[kind], [data], [*(parameter or []), *goals], quick, output)
 
 
 def _goal(text: str) -> tuple[str, float]:

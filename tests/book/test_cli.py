@@ -428,3 +428,7 @@ def test_nine_users_are_too_few_to_assess(refused, tmp_path):
     tables = [pd.DataFrame({"user": f"u{i}", "t": t, "lat": 45.0, "lng": 4.8 + 0.01 * i}) for i in range(9)]
     pd.concat(tables).to_csv(tmp_path / "nine.csv", index=False)
     assert "at least 10 users" in refused("assess", tmp_path / "nine.csv")
+
+
+def test_a_goal_for_call_records_is_refused(refused):
+    assert "a goal is for traces, and region holds call records" in refused("assess", "region", "--goal", "coverage > 0.5")
