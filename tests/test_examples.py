@@ -16,6 +16,6 @@ WITH_EXAMPLES = [
 @pytest.mark.parametrize("path", WITH_EXAMPLES, ids=lambda path: path.stem)
 def test_the_examples_give_what_they_show(path):
     name = ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
-    outcome = doctest.testmod(import_module(name))
+    outcome = doctest.testmod(import_module(name), optionflags=doctest.NORMALIZE_WHITESPACE)
     assert outcome.attempted
     assert not outcome.failed

@@ -34,6 +34,16 @@ class APAttack:
     * ``grid`` may be any object with a method ``cells(lat, lng)``, for instance ``S2Grid(13)`` or :class:`mobpriv.traces.areas.Areas`.
       What such a grid calls outside (−1) is one cell like the others, shared by all records outside;
       :func:`mobpriv.traces.areas.records_inside` removes them first.
+
+    >>> from mobpriv import load
+    >>> from mobpriv.traces.table import split_in_half
+    >>> known, secret = split_in_half(load("city", max_users=3).traces, "set")
+    >>> APAttack().fit(known).rank(secret).round(2)
+    user  c001  c002  c003
+    user
+    c001  0.07  0.11  0.13
+    c002  0.13  0.04  0.11
+    c003  0.16  0.11  0.04
     """
 
     cell: float = 800.0  # m, side of a heat map's square cells

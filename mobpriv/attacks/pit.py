@@ -45,6 +45,16 @@ class PITAttack:
 
     The transition probabilities, which give the attack its name, are used in none of its distances, neither in the thesis nor
     in the program.
+
+    >>> from mobpriv import load
+    >>> from mobpriv.traces.table import split_in_half
+    >>> known, secret = split_in_half(load("city", max_users=3).traces, "set")
+    >>> PITAttack().fit(known).rank(secret).round()
+    user    c001    c002     c003
+    user
+    c001    43.0    70.0   4598.0
+    c002     0.0     0.0  10069.0
+    c003  1901.0  1075.0    735.0
     """
 
     diameter: float = 200.0  # m, of the area of a stop

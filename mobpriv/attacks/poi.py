@@ -24,6 +24,16 @@ class POIAttack:
 
     Users without a POI have no profile. ``merged=False`` compares stays instead of clusters of stays, as the author's program
     does: a place then counts as often as it was visited.
+
+    >>> from mobpriv import load
+    >>> from mobpriv.traces.table import split_in_half
+    >>> known, secret = split_in_half(load("city", max_users=3).traces, "set")
+    >>> POIAttack().fit(known).rank(secret).round()
+    user    c001    c002    c003
+    user
+    c001    43.0    70.0  4627.0
+    c002  2884.0  1704.0  4651.0
+    c003  1860.0  1346.0   415.0
     """
 
     diameter: float = 200.0  # m, of the area of a stop

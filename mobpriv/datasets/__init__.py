@@ -188,6 +188,9 @@ def load(
     Only the first ``max_users`` users by name are read, among those whose name begins with ``begins`` and is not in ``leave_out``; 0
     reads all users. A part of a table takes seconds, because only its column of users is read in full. In a text larger than
     :data:`SEARCHED` only that many bytes are searched, and hashed.
+
+    >>> load("city", max_users=3).traces["user"].nunique()
+    3
     """
     if form is not None and form not in READERS:
         raise ValueError(f"form must be one of {', '.join(READERS)} (got {form!r})")

@@ -34,6 +34,12 @@ class GeoI:
     below 1e-8 m. The guarantee is per record: n records of a user together have n·ε. With ``plane="mercator"`` the noise is
     drawn in Mercator metres, as in the author's program: on the ground it is smaller by the factor cos(latitude) than the noise
     for ``epsilon``.
+
+    >>> import numpy as np
+    >>> from mobpriv import load
+    >>> traces = load("city", max_users=3).traces
+    >>> GeoI(epsilon=0.01).protect(traces, np.random.default_rng(1))["lat"].head(2).round(4).tolist()
+    [44.9866, 44.9889]
     """
 
     epsilon: float = 0.01  # 1/m; the mean displacement is 2/epsilon

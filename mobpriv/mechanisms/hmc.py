@@ -82,6 +82,13 @@ class HMC:
 
     Not copied: its first iteration also alters the original. Its stopping rule also requires an area coverage, which is 1 as
     long as no cell is added or lost. Its step of removal removes nothing.
+
+    >>> import numpy as np
+    >>> from mobpriv import load
+    >>> from mobpriv.traces.table import split_in_half
+    >>> known, secret = split_in_half(load("city", max_users=3).traces, "set")
+    >>> len(secret), len(HMC(known).protect(secret, np.random.default_rng(1)))
+    (23345, 22827)
     """
 
     known: Traces  # KD, what the adversary knows of the users

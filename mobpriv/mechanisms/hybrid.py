@@ -51,6 +51,15 @@ class Hybrid:
 
     The thesis evaluates the result with the same attacks that chose it. For the risk from another adversary, fit other attacks
     (other seeds or other knowledge) and rank :attr:`ProxyResult.traces`.
+
+    >>> import numpy as np
+    >>> from mobpriv import APAttack, GeoI, Nothing, area_coverage, load
+    >>> from mobpriv.traces.table import split_in_half
+    >>> known, secret = split_in_half(load("city", max_users=3).traces, "set")
+    >>> coverage = lambda original, protected: area_coverage(original, protected)["f_score"]
+    >>> hybrid = Hybrid([Nothing(), GeoI(0.001)], [APAttack().fit(known)], coverage)
+    >>> hybrid.choose(secret, np.random.default_rng(1)).mechanism.tolist()
+    ['Geo-I', 'none', 'Geo-I']
     """
 
     mechanisms: Sequence

@@ -40,6 +40,17 @@ class Obfuscation:
 
     Departures from the paper: it publishes one place. Here every record is drawn independently, so the bounds on privacy hold
     per record (n records of one user in different cells together have n·ε).
+
+    >>> import numpy as np
+    >>> from mobpriv import load
+    >>> traces = load("city", max_users=3).traces
+    >>> from mobpriv.ground.grid import AreaGrid
+    >>> lat, lng = traces[["lat", "lng"]].median()
+    >>> grid = AreaGrid(lat, lng, 1000.0, 1000.0, 2, 2)
+    >>> always_first = np.tile([1.0, 0.0, 0.0, 0.0], (4, 1))
+    >>> protected = Obfuscation(always_first, grid, outside="nearest").protect(traces, np.random.default_rng(1))
+    >>> protected[["lat", "lng"]].drop_duplicates().shape
+    (1, 2)
     """
 
     channel: np.ndarray

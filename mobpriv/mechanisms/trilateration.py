@@ -26,6 +26,12 @@ class TriLateration:
     Departures: the author's program works on a spherical Mercator plane with R = 6 378 137 m. ``plane="mercator"`` is the plane
     of the other programs (R = 6 367 000 m), so the same ``radius`` is 0.2 % larger on the ground here than there. Its second
     radius, (1 + k)·r, is computed but never used, so it is no parameter here.
+
+    >>> import numpy as np
+    >>> from mobpriv import load
+    >>> traces = load("city", max_users=3).traces
+    >>> len(TriLateration(radius=1000).protect(traces, np.random.default_rng(1))) / len(traces)
+    3.0
     """
 
     radius: float = 1000.0  # m

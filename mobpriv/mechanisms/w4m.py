@@ -63,6 +63,12 @@ class W4M:
 
     ``times="wrapper"`` copies a mistake of the wrapper in the thesis author's published code. It reads the program's seconds as
     milliseconds, so that everything happens in January 1970, a thousand times too fast.
+
+    >>> import numpy as np
+    >>> from mobpriv import load
+    >>> traces = load("city", max_users=3).traces
+    >>> W4M(k=2).protect(traces, np.random.default_rng(1))["user"].nunique()
+    3
     """
 
     k: int = 2  # users per cluster, at least

@@ -51,6 +51,13 @@ def poi_privacy(
       keeps both in [0, 1].
 
     Departures from the paper: distances are on the ground unless ``plane="mercator"``.
+
+    >>> import numpy as np
+    >>> from mobpriv import GeoI, load
+    >>> traces = load("city", max_users=3).traces
+    >>> protected = GeoI().protect(traces, np.random.default_rng(1))
+    >>> poi_privacy(traces, protected)["privacy"].round(2).tolist()
+    [0.88, 1.0, 1.0]
     """
     check_matching(near, matched)
     ranges = row_ranges(original, protected)

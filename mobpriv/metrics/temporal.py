@@ -19,6 +19,13 @@ def spatio_temporal_distortion(original: Traces, protected: Traces, plane: str =
     several places at once and its distortion from itself is not 0.
 
     Departures from the paper: distances are on the ground unless ``plane="mercator"`` (the author's).
+
+    >>> import numpy as np
+    >>> from mobpriv import GeoI, load
+    >>> traces = load("city", max_users=3).traces
+    >>> protected = GeoI().protect(traces, np.random.default_rng(1))
+    >>> spatio_temporal_distortion(traces, protected).round().tolist()
+    [198.0, 202.0, 200.0]
     """
     expected = temporal_projection(original, protected, plane)
     metres = distance(*(table[c].to_numpy() for table in (protected, expected) for c in ("lat", "lng")), plane)
@@ -37,6 +44,13 @@ def temporal_projection(original: Traces, protected: Traces, plane: str = "groun
     the plane (in degrees on the ground) and takes the short way across the date line; the Mercator plane has no such way. If
     several records of T have the time t, the first counts, as in the author's program. The position of the thesis's ≤ affects
     nothing else.
+
+    >>> import numpy as np
+    >>> from mobpriv import GeoI, load
+    >>> traces = load("city", max_users=3).traces
+    >>> protected = GeoI().protect(traces, np.random.default_rng(1))
+    >>> len(temporal_projection(traces, protected)) == len(traces)
+    True
     """
     check_plane(plane)
     ranges = row_ranges(original, protected)

@@ -54,6 +54,14 @@ def visits_distortion(
     as often.
 
     Departures from the paper: distances are on the ground unless ``plane="mercator"`` (the author's).
+
+    >>> import numpy as np
+    >>> from mobpriv import GeoI, load
+    >>> traces = load("city", max_users=3).traces
+    >>> protected = GeoI().protect(traces, np.random.default_rng(1))
+    >>> lat, lng = traces[["lat", "lng"]].iloc[0]
+    >>> visits_distortion(traces, protected, lat, lng)[["original", "protected"]].sum().tolist()
+    [34, 16]
     """
     ranges = row_ranges(original, protected)
     before = number_of_visits(original, lat, lng, radius, plane)

@@ -1,0 +1,36 @@
+"""The reference names everything that ``import mobpriv`` gives, with parameters, defaults, units and an example."""
+
+import inspect
+import re
+
+import pytest
+
+import mobpriv
+from mobpriv.book import reference
+
+PAGE = reference.page()
+ENTRIES = dict(re.findall(r"(?ms)^### (\w+)\n(.*?)(?=^###? |\Z)", PAGE))
+WITHOUT_EXAMPLE = {"PersonalisedObfuscation", "surrounding_pois"}  # need a channel for each user, points of interest of a map
+
+
+@pytest.mark.parametrize("name", mobpriv.__all__)
+def test_every_public_name_has_its_parameters_and_an_example(name):
+    entry, thing = ENTRIES[name], getattr(mobpriv, name)
+    assert re.sub(r":\w+:`(\w+)`", r"``\1``", inspect.getdoc(thing).splitlines()[0]) in entry
+    assert (">>> " in entry) == (name not in WITHOUT_EXAMPLE)
+    parameters = re.findall(r"(?m)^\| `(\w+)` \|", entry)
+    assert parameters == [p for p in inspect.signature(thing).parameters if not p.endswith("_")]
+    if isinstance(thing, type):
+        assert f"- `{'rank(anonymous' if hasattr(thing, 'rank') else 'protect(traces'}" in entry
+
+
+def test_a_parameter_has_its_default_and_the_comment_behind_it():
+    assert "| `alpha` | `200.0` | m, distance between two samples |" in ENTRIES["Promesse"]
+    assert (
+        "| `near` | `100.0` | m, d_max: largest distance between the centroids of two matching POIs |" in ENTRIES["poi_privacy"]
+    )
+
+
+def test_policies_and_estimates_are_there_and_nothing_private():
+    assert {"reidentified", "top_k", "rate", "paired_difference"} <= set(ENTRIES)
+    assert not [name for name in ENTRIES if name.startswith("_")]
