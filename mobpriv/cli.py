@@ -125,13 +125,19 @@ def _pairs(given: list[str]) -> dict[str, str]:
     return pairs
 
 
-@app.callback()
-def _app(
-    version: Annotated[bool, typer.Option("--version", is_eager=True, help="Print the version and exit.")] = False,
-):
-    if version:
+def _print_version(asked: bool) -> None:
+    if asked:
         typer.echo(f"mobpriv {__version__}")
         raise typer.Exit
+
+
+@app.callback()
+def _app(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+):
+    pass
 
 
 @app.command()

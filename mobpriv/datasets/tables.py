@@ -406,7 +406,8 @@ def _with_roles(path: Path, table: pa.Table, columns: dict[str, str]) -> pa.Tabl
                 raise ValueError(f"{path}: column {columns[c]} holds bytes that are not UTF-8") from None
         if pa.types.is_date(kind):
             kind = pa.timestamp("ms")
-        if c in _NAMED and any(is_kind(kind) for is_kind in _TEXT):
+        # whole numbers beside missing ones would become floating-point numbers, which are not exact
+        if c in _NAMED and (any(is_kind(kind) for is_kind in _TEXT) or (pa.types.is_integer(kind) and column.null_count)):
             kind = NAME_TYPE
         elif pa.types.is_null(kind):
             kind = pa.float64()

@@ -147,7 +147,15 @@ def test_metres_are_not_taken_for_swapped_degrees(tmp_path):
 
 @pytest.mark.parametrize(
     ("value", "kind"),
-    [(str(T), "s"), (f"{T}.25", "s"), (f"{T}123", "ms"), (f"{T}123456", "us"), (f"{T}123456789", "ns"), ("2008-05-17T14:12:10Z", "iso"), ("2008-05-17 14:12:10+02:00", "iso")],
+    [
+        (str(T), "s"),
+        (f"{T}.25", "s"),
+        (f"{T}123", "ms"),
+        (f"{T}123456", "us"),
+        (f"{T}123456789", "ns"),
+        ("2008-05-17T14:12:10Z", "iso"),
+        ("2008-05-17 14:12:10+02:00", "iso"),
+    ],
 )
 def test_seconds_milliseconds_and_text_are_told_apart(tmp_path, value, kind):
     file = write(tmp_path, "user,t,lat,lng", f"a,{value},46.5,6.6")
