@@ -393,7 +393,8 @@ def validate(
             raise ValueError(
                 f"{file} is a folder of a known format, whose columns and times are known: omit {', '.join(map(_OPTIONS.get, given))}"
             )
-        source = datasets.opened(file)
+        with _stderr.status(f"reading {escape(file.name)} …"):
+            source = datasets.opened(file)
         kind = "calls" if {"cell", "end_cell", "duration", "cells"} & set(given) else datasets.kind_of(source)
         table_of_cells, command, notes = None, "", ()
         if file.is_dir():
@@ -548,13 +549,16 @@ def judge(
 def _traces(place: str, given: dict[str, str], of_both: bool = False):
     """A data set of traces with options for reading it, and how its table is read.
 
-    Options of two tables, ``of_both``, apply to one that has such a column, or whose times are not recognised.
+    With ``of_both`` the options are given for two tables: a table without such a column, or with times that are recognised, ignores
+    them.
     """
     from mobpriv import datasets
 
     if place in datasets.DATASETS or not Path(place).is_file() or Path(place).name == "privamov-gps":
         return datasets.load(place), None
-    source, (time, zone) = datasets.opened(place), (given.get(name, "") for name in ("time", "zone"))
+    with _stderr.status(f"reading {escape(Path(place).name)} …"):
+        source = datasets.opened(place)
+    time, zone = (given.get(name, "") for name in ("time", "zone"))
     columns = {role: name for role, name in given.items() if role not in ("time", "zone")}
     if of_both:
         names = datasets.column_names(source)

@@ -15,7 +15,7 @@ from mobpriv.calls.table import Calls, Cells, Period
 from mobpriv.datasets.call_tables import bare, cells_beside, read_calls, read_cells
 from mobpriv.datasets.catalogue import CITY_FILE, DATASETS, REGION_FILE, Description
 from mobpriv.datasets.fetching import NeedsRegistration, cache_folder, cached, fetch, sha256_of
-from mobpriv.datasets.formats import Table, opened
+from mobpriv.datasets.formats import FRAME, Table, opened
 from mobpriv.datasets.lines import BLANK
 from mobpriv.datasets.point_files import points
 from mobpriv.datasets.readers import PLT_FOLDERS, read_cabspotting, read_geolife, read_mdc, read_privamov
@@ -153,7 +153,7 @@ def load_calls(name_or_path, cells=None, period: Period | None = None, **reading
 
     ``reading`` is passed to :func:`read_calls`. Without ``reading`` the usual names of columns are recognised.
     """
-    text = name_or_path if isinstance(name_or_path, str) else ""
+    text = _known_name(name_or_path)
     known = DATASETS.get(text)
     source = opened(data_folder() / REGION_FILE if known else name_or_path)
     path = source.path if isinstance(source, Table) else source
@@ -177,9 +177,14 @@ def load_calls(name_or_path, cells=None, period: Period | None = None, **reading
     )
 
 
+def _known_name(source) -> str:
+    """What may be the name of a data set; "" for a table in memory."""
+    return "" if isinstance(source, Table | pd.DataFrame) else str(source)
+
+
 def _sha256(path: Path, max_bytes: int | None = None) -> str:
     """The hash of a file; "" for a data frame."""
-    return sha256_of(path, max_bytes) if path.exists() else ""
+    return sha256_of(path, max_bytes) if path != FRAME else ""
 
 
 def _recognised(source, kind: str) -> tuple[dict, str]:
@@ -193,8 +198,8 @@ def load(
 ) -> Dataset:
     """A data set by its name ("city", "cabspotting", …: see ``DATASETS``), a file or folder by its path, or a data frame.
 
-    A file is a table (``reading`` is passed to :func:`read_table`), and so is a data frame, also a GeoDataFrame of points; a folder's format is recognised by its files. If that is
-    not enough, ``form`` names the format ("cabspotting", "geolife", "mdc", "privamov", "table"). Without ``reading`` the usual
+    A file is a table (``reading`` is passed to :func:`read_table`), and so is a data frame, also a GeoDataFrame of points. A
+    folder's format is recognised by its files. If that is not enough, ``form`` names the format ("cabspotting", "geolife", "mdc", "privamov", "table"). Without ``reading`` the usual
     names of columns are recognised, and seconds are distinguished from milliseconds, see :func:`recognised`.
 
     Only the first ``max_users`` users by name are read, among those whose name begins with ``begins`` and is not in ``leave_out``; 0
@@ -204,9 +209,9 @@ def load(
     if form is not None and form not in READERS:
         raise ValueError(f"form must be one of {', '.join(READERS)} (got {form!r})")
     wanted = Wanted(max_users, tuple(leave_out), begins) if max_users else Wanted()
-    if isinstance(name_or_path, str) and name_or_path in DATASETS:
-        _only("traces", name_or_path)
-        return _known(name_or_path, wanted, reading)
+    if (name := _known_name(name_or_path)) in DATASETS:
+        _only("traces", name)
+        return _known(name, wanted, reading)
     source = opened(name_or_path) if form in (None, "table") else Path(name_or_path)
     in_memory = isinstance(source, Table)
     path = source.path if in_memory else source
@@ -285,7 +290,7 @@ def _form(path: Path) -> str:
 
 
 def _marked_synthetic(path: Path) -> bool:
-    if not path.is_file() or not is_parquet(path):
+    if path == FRAME or not is_parquet(path):
         return False
     try:
         return (pq.read_schema(path).metadata or {}).get(b"synthetic") == b"true"

@@ -24,6 +24,7 @@ from mobpriv.traces.table import TableProblem
 
 _POSITIONS = {"lat", "latitude", "lng", "lon", "long", "longitude", "x", "y"}  # columns that a geometry replaces
 _E7 = ("latitudeE7", "longitudeE7", "timestamp", "timestampMs")  # of a record of a location history
+FRAME = Path("<data frame>")  # in place of a file
 _NO_RECORD = "element that is no record"
 
 
@@ -48,7 +49,7 @@ def opened(source) -> Table | Path:
     if isinstance(source, Table):
         return source
     if isinstance(source, pd.DataFrame):
-        return _of_frame(Path("table"), source)
+        return _of_frame(FRAME, source)
     path = Path(source)
     read = READERS.get(path.suffix.lower()) if path.is_file() else None
     return (read(path) if read else None) or path

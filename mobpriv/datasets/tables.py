@@ -132,7 +132,7 @@ def read_part(
 ) -> Part:
     """:func:`read_table` for the ``wanted`` users only, as fast as a search.
 
-    In a text only the first ``max_bytes`` are searched, in a Parquet file all. Of a table in memory all users are read.
+    In a text only the first ``max_bytes`` are searched, in a Parquet file all. A table in memory is read for all users.
     """
     source = opened(path)
     path = source.path if isinstance(source, Table) else existing(source)

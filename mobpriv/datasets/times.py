@@ -147,7 +147,7 @@ def times(
     """A column as times in UTC (datetime64[ms, UTC]), and for each way a time can fail the mask of those that do (NaT).
 
     * ``time`` is ``"s"``, ``"ms"``, ``"us"`` or ``"ns"`` (since 1970-01-01 UTC, whole or not), ``"iso"`` (text), or None: numbers
-      are seconds, text is ISO 8601, in which 24:00 is midnight at the end of a day.
+      are seconds, text is ISO 8601. In text 24:00 is midnight at the end of a day.
     * ``zone`` is the zone of texts and dates that name none. Without it they are an error, because a guess would shift days (a
       few among many that name one are left out).
     * ``part``: ``values`` are a part of a column that was checked before, so no error depends on the majority of the values.

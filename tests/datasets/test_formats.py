@@ -219,7 +219,7 @@ def test_data_frames_of_other_libraries(frame, columns):
     before = frame.copy()
     data_set = load(frame, **({"columns": columns} if columns else {}))
     assert frame.equals(before)
-    assert (data_set.name, data_set.sha256, data_set.left_out["records"].sum()) == ("table", "", 0)
+    assert (data_set.source, data_set.sha256, data_set.left_out["records"].sum()) == ("<data frame>", "", 0)
     expected = read_table(FRAME)[0]
     assert data_set.traces[["user", "t"]].equals(expected[["user", "t"]])
     np.testing.assert_allclose(data_set.traces[["lat", "lng"]], expected[["lat", "lng"]], rtol=0, atol=1e-8)
