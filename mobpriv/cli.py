@@ -214,7 +214,7 @@ def _plan(path: Path, given: dict, folder: Path) -> dict[str, str]:
         reading = recognised(source, kind=kind)  # rejects a table that needs more options, before anything runs
         if kind == "calls":
             read_cells(cells_beside(data))
-        described += f" ({reading.in_words})" if reading.guessed else ""
+        described += f" ({reading.in_words})" if reading.guessed or reading.notes else ""
     named = {n: v for n, v in given.items() if n not in ("dataset", "quick") and v != parameters[n].default}
     set_to = "; ".join(f"{name} = {value}" for name, value in named.items())
     if quick:

@@ -78,11 +78,9 @@ def recognised(source, columns: dict[str, str] | None = None, time: str = "", zo
     * coordinates have a decimal comma in a table whose values are separated by commas.
     """
     source, given = _source(source), columns or {}
-    path, delimiter, above = (source.path, None, 1) if isinstance(source, Table) else (source, None, 1)
-    if isinstance(source, Table) or is_parquet(path):
-        names = tables.column_names(source)
-    else:
-        names, above, delimiter = tables.head(path)
+    path = source.path if isinstance(source, Table) else source
+    in_columns = isinstance(source, Table) or is_parquet(path)
+    names, above, delimiter = (tables.column_names(source), 1, None) if in_columns else tables.head(path)
     tables.check_names(path, names)
     role_columns = {role: given.get(role) or named_as(path, role, names, USUAL[role]) for role in _KINDS_OF_DATA[kind]}
     if kind == "calls":  # end cell and duration are optional

@@ -20,6 +20,8 @@ from typer.testing import CliRunner
 from mobpriv import datasets
 from mobpriv.cli import app
 from mobpriv.datasets import load, read_calls, read_table, recognised
+from mobpriv.icp.files import icps_of_files
+from mobpriv.icp.profiles import Window, icps
 
 T = 1_709_539_200  # 2024-03-04 08:00 UTC
 N = 12
@@ -199,6 +201,31 @@ def test_tracks_without_names_are_of_the_file(tmp_path):
     assert load(path).traces["user"].unique().tolist() == ["home", "work"]
     one = CliRunner().invoke(app, ["validate", str(path), "--user", "file"])
     assert "3 records of 1 user" in one.output
+
+
+def test_places_with_times_are_of_the_file_and_others_are_counted(tmp_path):
+    place = "<Placemark><name>{name}</name><TimeStamp><when>{t}</when></TimeStamp><Point><coordinates>7,45,0</coordinates></Point></Placemark>"
+    marks = [place.format(name=f"stop {k}", t=ISO[k]) for k in range(3)]
+    marks += ["<Placemark><Point><coordinates>7,45</coordinates></Point></Placemark>", "<Placemark><LineString/></Placemark>"]
+    data_set = load(write(tmp_path, "ann.kml", f"<kml>{''.join(marks)}</kml>"))
+    assert data_set.traces["user"].tolist() == ["ann"] * 3
+    rules = {"time missing": 1, "place that is no point and no track with times": 1}
+    assert data_set.left_out.set_index("rule")["records"].to_dict() == rules
+
+
+def test_lines_above_the_names_and_24_00_are_the_same_for_calls_read_in_parts(tmp_path):
+    cells = pd.DataFrame({"cell": ["1", "2"], "lat": [45.0, 46.0], "lng": [7.0, 7.0], "municipality": ["A", "B"]})
+    calls = [f"u{k % 3},{t},{1 + k % 2}\n" for k, t in enumerate([*ISO, "2024-03-05T24:00Z", "2024-03-06T24:00:00Z"])]
+    window = Window("2024-03-04", "UTC", 1)
+    results = []
+    for above in ("", "# made by a switch\nsep=,\n"):
+        path = write(tmp_path, "calls.csv", f"{above}user,t,cell\n{''.join(calls)}")
+        results.append(icps_of_files(path, window, cells, threads=1))
+        found = read_calls(path, cells, **recognised(path, kind="calls").arguments)[0]
+        pd.testing.assert_frame_equal(results[-1].profiles, icps(found, cells, window).profiles)
+    assert results[0].read == results[1].read == len(calls)
+    pd.testing.assert_frame_equal(results[0].profiles, results[1].profiles)
+    refuses("only text and Parquet are read in parts", icps_of_files, write(tmp_path, "t.jsonl"), window, cells)
 
 
 @pytest.mark.parametrize(
