@@ -519,7 +519,15 @@ def judge(
 
     given = {"user": user, "t": t, "lat": lat, "lng": lng, "time": time, "zone": zone}
     given = {name: value for name, value in given.items() if value}
-    words = ["judge", original, protected, *(["--pairs", pairs] if pairs else []), *(["-o", output] if output else [])]
+    words = [
+        "judge",
+        original,
+        protected,
+        *(["--pairs", pairs] if pairs else []),
+        *(["-o", output] if output else []),
+        "--seed",
+        seed,
+    ]
     with one_clear_line(Path(original), given, partial(_command, words)):
         inputs = [Path(table).resolve() for table in (original, protected, pairs) if table]
         if output and (output.suffix.lower() != ".csv" or output.is_dir() or output.resolve() in inputs):
@@ -572,7 +580,8 @@ def _traces(place: str, given: dict[str, str], of_both: bool = False):
         reading = datasets.recognised(source, columns, time, zone, kind)
     if "lat" not in reading.columns:
         raise ValueError(f"{place} holds call records, and a mechanism for traces protects positions")
-    return datasets.load(source, **reading.arguments), reading
+    data_set = datasets.load(source, **reading.arguments)
+    return data_set._replace(reading="; ".join(filter(None, (*reading.notes, data_set.reading)))), reading
 
 
 def _report(data_set) -> None:
