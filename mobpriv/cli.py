@@ -16,6 +16,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -25,6 +26,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from mobpriv import __version__
 from mobpriv.base.numbers import counted, extent, shown
 
 app = typer.Typer(
@@ -41,15 +43,26 @@ _OF_MUNICIPALITIES = "primule_risk"  # also proposed if the cells have municipal
 _OPTIONS = {name: f"--{name}" for name in ("user", "lat", "lng", "cell", "duration", "cells", "time", "zone")}
 _OPTIONS |= {"t": "--time-column", "end_cell": "--end-cell"}
 _ASSESSMENTS = {"traces": "across_traces", "calls": "primule_risk"}  # kind of data -> the notebook of mobpriv assess
+_FILE = "CSV, Parquet, GeoParquet, GeoPackage, GeoJSON, JSON, GPX, KML or Feather file"
+_User = Annotated[str, typer.Option("--user", help="Column of the user (default: by its usual names, like the next three).")]
+_TimeColumn = Annotated[str, typer.Option("--time-column", help="Column of the time.")]
+_Lat = Annotated[str, typer.Option("--lat", help="Column of the latitude.")]
+_Lng = Annotated[str, typer.Option("--lng", help="Column of the longitude.")]
+_Time = Annotated[
+    str, typer.Option("--time", help="Format of the times: s, ms, us, ns (since 1970) or iso (default: recognised).")
+]
+_Zone = Annotated[str, typer.Option("--zone", help="Time zone of times without one, for instance Europe/Paris.")]
 _KIND_WORDS = {"traces": "positions", "calls": "call records"}
 
 
 @contextmanager
-def one_clear_line(table: Path | None = None, given: dict[str, str] | None = None) -> Iterator[None]:
+def one_clear_line(
+    table: Path | None = None, given: dict[str, str] | None = None, command: Callable | None = None
+) -> Iterator[None]:
     """Turn errors into messages: wrong input gives one line and exit code 2, a failed run its traceback and exit code 1.
 
     ``table``: the file that is read; ``given``: options for reading it. If options are missing, the line ends with the
-    command that has them.
+    command that has them: ``command`` makes it from the options (default: ``mobpriv validate``).
     """
     from mobpriv import datasets
     from mobpriv.book import build, claims, running
@@ -66,7 +79,8 @@ def one_clear_line(table: Path | None = None, given: dict[str, str] | None = Non
         raise typer.Exit(1) from None
     except (ValueError, OSError, datasets.NeedsRegistration) as error:
         asks = error.asks if table and isinstance(error, datasets.Unclear) else {}
-        print(f"mobpriv: {error}{_how_to_say(table, given or {}, asks) if asks else ''}", file=sys.stderr)
+        how = _how_to_say(command or partial(_validating, table), given or {}, asks) if asks else ""
+        print(f"mobpriv: {error}{how}", file=sys.stderr)
         raise typer.Exit(2) from None
     except KeyboardInterrupt:
         print(
@@ -76,17 +90,22 @@ def one_clear_line(table: Path | None = None, given: dict[str, str] | None = Non
         raise typer.Exit(130) from None
 
 
-def _how_to_say(table: Path, given: dict[str, str], asks: dict[str, str]) -> str:
+def _how_to_say(command: Callable, given: dict[str, str], asks: dict[str, str]) -> str:
     """How to give the missing options: an example command, or the options alone if an example is unknown."""
     if all(asks.values()):
-        return f", as in: {_validating(table, given | asks)}"
-    return f" with {', '.join(map(_OPTIONS.get, asks))} of {shlex.join(['mobpriv', 'validate', str(table)])}"
+        return f", as in: {command(given | asks)}"
+    return f" with {', '.join(map(_OPTIONS.get, asks))} of {command({})}"
+
+
+def _command(words: list, given: dict[str, str]) -> str:
+    """A command with these options for reading its table."""
+    options = [word for name, value in given.items() for word in (_OPTIONS[name], value)]
+    return shlex.join(["mobpriv", *map(str, words), *options])
 
 
 def _validating(table: Path, given: dict[str, str]) -> str:
     """The command that reads a table with these options and writes the valid records."""
-    options = [word for name, value in given.items() for word in (_OPTIONS[name], value)]
-    return shlex.join(["mobpriv", "validate", str(table), *options, "-o", _ready(table)])
+    return f"{_command(['validate', table], given)} {shlex.join(['-o', _ready(table)])}"
 
 
 def _ready(table: Path) -> str:
@@ -106,6 +125,21 @@ def _pairs(given: list[str]) -> dict[str, str]:
             raise ValueError(f"a parameter may be given only once (got {name.strip()} twice)")
         pairs[name.strip()] = value
     return pairs
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"mobpriv {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _app(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+):
+    pass
 
 
 @app.command()
@@ -203,7 +237,7 @@ def _goal(text: str) -> tuple[str, float]:
 def _plan(path: Path, given: dict, folder: Path) -> dict[str, str]:
     """A description of a run: label -> words."""
     from mobpriv.book import durations, notebooks
-    from mobpriv.datasets import DATASETS, cells_beside, kind_of, read_cells, recognised
+    from mobpriv.datasets import DATASETS, cells_beside, kind_of, opened, read_cells, recognised
 
     parameters = notebooks.parameters(path)
     values = {p.name: p.default for p in parameters.values()} | given
@@ -211,7 +245,8 @@ def _plan(path: Path, given: dict, folder: Path) -> dict[str, str]:
     usual = DATASETS.get(parameters["dataset"].default)
     # calls simulated within boundaries, which are not a table, or from traces
     simulated = "people" if values.get("people") else "rate" if values.get("rate") else ""
-    needs, kind = usual.kind if usual else "traces", "" if simulated == "people" else kind_of(data)
+    source = data if data in DATASETS or simulated == "people" else opened(data)
+    needs, kind = usual.kind if usual else "traces", "" if simulated == "people" else kind_of(source)
     if kind != needs and not simulated:
         other = next(name for name, known in DATASETS.items() if known.kind == needs)
         calling = ", or simulate 30 calls per user and day with -p rate=30" if "rate" in parameters else ""
@@ -221,10 +256,10 @@ def _plan(path: Path, given: dict, folder: Path) -> dict[str, str]:
     size = durations.size(data) if simulated != "people" else None
     described = Path(data).name + (f", {size}" if size else "")
     if data not in DATASETS and Path(data).is_file() and Path(data).name != "privamov-gps" and simulated != "people":
-        reading = recognised(data, kind=kind)  # rejects a table that needs more options, before anything runs
+        reading = recognised(source, kind=kind)  # rejects a table that needs more options, before anything runs
         if kind == "calls":
             read_cells(cells_beside(data))
-        described += f" ({reading.in_words})" if reading.guessed else ""
+        described += f" ({reading.in_words})" if reading.guessed or reading.notes else ""
     named = {n: v for n, v in given.items() if n not in ("dataset", "quick") and v != parameters[n].default}
     set_to = "; ".join(f"{name} = {value}" for name, value in named.items())
     if quick:
@@ -362,13 +397,11 @@ def show(notebook: Annotated[str, typer.Argument(help="Short name of a notebook,
 
 @app.command()
 def validate(
-    file: Annotated[Path, typer.Argument(help="CSV or Parquet file, or the folder of a known data set.")],
-    user: Annotated[
-        str, typer.Option(help="Column of the user (default: found by its usual names, like the next three columns).")
-    ] = "",
-    t: Annotated[str, typer.Option("--time-column", help="Column of the time.")] = "",
-    lat: Annotated[str, typer.Option(help="Column of the latitude.")] = "",
-    lng: Annotated[str, typer.Option(help="Column of the longitude.")] = "",
+    file: Annotated[Path, typer.Argument(help=f"{_FILE}, or the folder of a known data set.")],
+    user: _User = "",
+    t: _TimeColumn = "",
+    lat: _Lat = "",
+    lng: _Lng = "",
     cell: Annotated[
         str, typer.Option(help="Column of the cell. The table has call records if this is given or there are no positions.")
     ] = "",
@@ -380,11 +413,8 @@ def validate(
             help="Call records: table of the cells (cell, lat, lng, municipality; default: NAME_cells.csv, .parquet or .geojson next to NAME)."
         ),
     ] = None,
-    time: Annotated[
-        str,
-        typer.Option(help="Format of the times: s or ms (since 1970), or iso for text (default: recognised if unambiguous)."),
-    ] = "",
-    zone: Annotated[str, typer.Option(help="Time zone of times without one, for instance Europe/Paris.")] = "",
+    time: _Time = "",
+    zone: _Zone = "",
     output: Annotated[
         Path | None,
         typer.Option("-o", "--output", help="Write the valid records to this Parquet file, for use with mobpriv run."),
@@ -392,6 +422,7 @@ def validate(
 ):
     """Describe a table of traces or call records and list its faults by rule, each with the first row that breaks it."""
     from mobpriv import datasets
+    from mobpriv.datasets.tables import read_part
 
     given = {"user": user, "t": t, "lat": lat, "lng": lng, "cell": cell, "end_cell": end_cell, "duration": duration}
     given |= {"cells": str(cells or ""), "time": time, "zone": zone}
@@ -407,23 +438,25 @@ def validate(
             raise ValueError(
                 f"{file} is a folder of a known format, whose columns and times are known: omit {', '.join(map(_OPTIONS.get, given))}"
             )
-        kind = "calls" if {"cell", "end_cell", "duration", "cells"} & set(given) else datasets.kind_of(file)
-        table_of_cells, command = None, ""
+        with _stderr.status(f"reading {escape(file.name)} …"):
+            source = datasets.opened(file)
+        kind = "calls" if {"cell", "end_cell", "duration", "cells"} & set(given) else datasets.kind_of(source)
+        table_of_cells, command, notes = None, "", ()
         if file.is_dir():
             data_set = datasets.load(file)
             records, left_out = data_set.traces, data_set.left_out
         else:
             columns = {name: value for name, value in given.items() if name not in ("cells", "time", "zone")}
-            reading = datasets.recognised(file, columns, time, zone, kind)
+            reading = datasets.recognised(source, columns, time, zone, kind)
             if kind == "calls":
-                records, table_of_cells, left_out = datasets.read_calls(file, cells, **reading.arguments)
+                records, table_of_cells, left_out = datasets.read_calls(source, cells, **reading.arguments)
             else:
-                records, left_out = datasets.read_table(file, **reading.arguments)
+                records, left_out, _, _, notes = read_part(source, **reading.arguments)
             command = _validating(file, _options_for(reading, given))
         if not len(records):
             raise ValueError(f"{file} holds no records")
         if command:
-            typer.echo(f"{file.name}: {reading.in_words}{' (guessed)' if reading.guessed else ''}")
+            typer.echo("; ".join((f"{file.name}: {reading.in_words}{' (guessed)' if reading.guessed else ''}", *notes)))
         _print_contents(records, table_of_cells)
         if command:
             _warn_of_row_numbers(records, reading.columns["user"])
@@ -451,7 +484,7 @@ def validate(
 
 @app.command()
 def protect(
-    data: Annotated[str, typer.Argument(help="CSV or Parquet file of traces, or the name of a data set (mobpriv data list).")],
+    data: Annotated[str, typer.Argument(help=f"{_FILE}, or the name of a data set (mobpriv data list).")],
     mechanism: Annotated[str, typer.Option("--with", help="Mechanism and parameters, for instance 'promesse(alpha=200)'.")],
     output: Annotated[Path, typer.Option("-o", "--output", help="The protected table, a .parquet or .csv file.")],
     pairs: Annotated[
@@ -464,33 +497,28 @@ def protect(
             min=0, help="For experiments: anybody with the seed can remove the noise (default: the system's random numbers)."
         ),
     ] = None,
-    user: Annotated[str, typer.Option(help="Column of the user (default: by its usual names, like the next three).")] = "",
-    t: Annotated[str, typer.Option("--time-column", help="Column of the time.")] = "",
-    lat: Annotated[str, typer.Option(help="Column of the latitude.")] = "",
-    lng: Annotated[str, typer.Option(help="Column of the longitude.")] = "",
-    time: Annotated[str, typer.Option(help="Format of the times: s, ms or iso (default: recognised).")] = "",
-    zone: Annotated[str, typer.Option(help="Time zone of times without one, for instance Europe/Paris.")] = "",
+    user: _User = "",
+    t: _TimeColumn = "",
+    lat: _Lat = "",
+    lng: _Lng = "",
+    time: _Time = "",
+    zone: _Zone = "",
 ):
     """Protect a table of traces with a mechanism and write it for publication, with a manifest of what was done."""
     import numpy as np
 
-    from mobpriv import datasets
     from mobpriv.base.system_noise import SystemGenerator
     from mobpriv.own_data import protection
 
     given = {"user": user, "t": t, "lat": lat, "lng": lng, "time": time, "zone": zone}
     given = {name: value for name, value in given.items() if value}
-    with one_clear_line(Path(data), given):
+    words = ["protect", data, "--with", mechanism, "-o", output, *(["--pairs", pairs] if pairs else [])]
+    words += [*["--keep-names"] * keep_names, *(["--seed", seed] if seed is not None else [])]
+    with one_clear_line(Path(data), given, partial(_command, words)):
         chosen = protection.mechanism_of(mechanism)
         place = _resolved(data)
         protection.check_output(output, place, pairs)
-        reading = None
-        if place not in datasets.DATASETS and Path(place).is_file():
-            columns = {name: value for name, value in given.items() if name not in ("time", "zone")}
-            reading = datasets.recognised(place, columns, time, zone, datasets.kind_of(place))
-            if "lat" not in reading.columns:
-                raise ValueError(f"{data} holds call records, and a mechanism for traces protects positions")
-        data_set = datasets.load(place, **(reading.arguments if reading else {}))
+        data_set, reading = _traces(place, given)
         if not len(data_set.traces):
             raise ValueError(f"{data} holds no records")
         rng = SystemGenerator() if seed is None else np.random.default_rng(seed)
@@ -503,8 +531,7 @@ def protect(
             protected.manifest["seed"] = seed
         manifest = protection.write(protected, output, pairs)
         users, records = (protected.manifest[of] for of in ("users", "records"))
-        if len(data_set.left_out):
-            _left_out(data_set.left_out)
+        _report(data_set)
         typer.echo(
             f"{counted(records['given'], 'record')} of {counted(users['given'], 'user')} given, {shown(records['published'])} of "
             f"{counted(users['published'], 'user')} published: {output}\nguarantee: {protected.manifest['guarantee']}\nmanifest: {manifest}"
@@ -523,20 +550,43 @@ def judge(
         Path | None, typer.Option("-o", "--output", help="Write all numbers with intervals to this CSV file.")
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the published mechanisms' noise.")] = 1,
+    user: _User = "",
+    t: _TimeColumn = "",
+    lat: _Lat = "",
+    lng: _Lng = "",
+    time: _Time = "",
+    zone: _Zone = "",
 ):
     """Compare a protected table with the published mechanisms on the same original: which users are re-identified, and what is lost."""
     import numpy as np
 
-    from mobpriv import datasets
     from mobpriv.own_data import judging
 
-    with one_clear_line():
+    given = {"user": user, "t": t, "lat": lat, "lng": lng, "time": time, "zone": zone}
+    given = {name: value for name, value in given.items() if value}
+    words = [
+        "judge",
+        original,
+        protected,
+        *(["--pairs", pairs] if pairs else []),
+        *(["-o", output] if output else []),
+        "--seed",
+        seed,
+    ]
+    with one_clear_line(Path(original), given, partial(_command, words)):
         inputs = [Path(table).resolve() for table in (original, protected, pairs) if table]
         if output and (output.suffix.lower() != ".csv" or output.is_dir() or output.resolve() in inputs):
             raise ValueError(f"the numbers go to a file of their own that ends in .csv (got -o {output})")
         if output and not output.resolve().parent.is_dir():  # before the attacks, which take a minute
             raise FileNotFoundError(f"there is no folder {output.resolve().parent} for the output: make it, or take another -o")
-        before, after = (datasets.load(_resolved(str(table))) for table in (original, protected))
+        read = [_traces(_resolved(str(table)), given, of_both=True) for table in (original, protected)]
+        for role, name in given.items():
+            if role not in ("time", "zone") and not any(reading and reading.columns[role] == name for _, reading in read):
+                raise ValueError(f"no table has the column {name} that {_OPTIONS[role]} names")
+        before, after = (data_set for data_set, _ in read)
+        for data_set in (before, after):
+            _report(data_set)
+        _check_overlap(before.traces, after.traces)
         known_pairs = judging.read_pairs(pairs) if pairs else None
         table = judging.matched(before.traces, after.traces, known_pairs)
         with _stderr.status("attacking the table, and the original under each published mechanism …"):
@@ -547,6 +597,54 @@ def judge(
             numbers.to_csv(part, index=False)
             part.replace(output)
             typer.echo(f"written: {output}")
+
+
+def _traces(place: str, given: dict[str, str], of_both: bool = False):
+    """A data set of traces with options for reading it, and how its table is read.
+
+    With ``of_both`` the options are given for two tables: a table without such a column, or with times that are recognised, ignores
+    them.
+    """
+    from mobpriv import datasets
+
+    if place in datasets.DATASETS or not Path(place).is_file() or Path(place).name == "privamov-gps":
+        return datasets.load(place), None
+    with _stderr.status(f"reading {escape(Path(place).name)} …"):
+        source = datasets.opened(place)
+    time, zone = (given.get(name, "") for name in ("time", "zone"))
+    columns = {role: name for role, name in given.items() if role not in ("time", "zone")}
+    if of_both:
+        names = datasets.column_names(source)
+        columns = {role: name for role, name in columns.items() if name in names}
+    kind = datasets.kind_of(source)
+    try:
+        reading = datasets.recognised(source, columns, "" if of_both else time, zone, kind)
+    except datasets.Unclear:
+        if not (of_both and time):
+            raise
+        reading = datasets.recognised(source, columns, time, zone, kind)
+    if "lat" not in reading.columns:
+        raise ValueError(f"{place} holds call records, and a mechanism for traces protects positions")
+    data_set = datasets.load(source, **reading.arguments)
+    return data_set._replace(reading="; ".join(filter(None, (*reading.notes, data_set.reading)))), reading
+
+
+def _report(data_set) -> None:
+    """Print what was unusual in a table, and what was left out when it was read."""
+    if data_set.reading:
+        typer.echo(f"{data_set.source}: {data_set.reading}")
+    if len(data_set.left_out):
+        _left_out(data_set.left_out, data_set.source)
+
+
+def _check_overlap(original, protected) -> None:
+    """Refuse two tables of different times: nothing could be compared."""
+    spans = [(traces["t"].min(), traces["t"].max()) for traces in (original, protected) if len(traces)]
+    if len(spans) == 2 and max(first for first, _ in spans) > min(last for _, last in spans):
+        one, other = (f"from {first:%Y-%m-%d %H:%M} to {last:%Y-%m-%d %H:%M}" for first, last in spans)
+        raise ValueError(
+            f"the tables have no time in common: the original is {one} UTC, the protected one {other}: are their time zones and units right?"
+        )
 
 
 def _print_numbers(numbers) -> None:
@@ -608,9 +706,10 @@ def _warn_of_many(kept: int, problems) -> None:
         typer.echo(f"Warning: most records are left out, {shown(lost)} of {shown(lost + kept)}")
 
 
-def _left_out(problems) -> None:
+def _left_out(problems, source: str = "") -> None:
     lost = int(problems["records"].sum())
-    typer.echo(f"\n{counted(lost, 'record')} {'is' if lost == 1 else 'are'} left out:")
+    of_source = f" of {source}" if source else ""
+    typer.echo(f"\n{counted(lost, 'record')}{of_source} {'is' if lost == 1 else 'are'} left out:")
     for p in problems.itertuples():
         of_users = f" of {counted(p.users, 'user')}" if p.users else ""
         typer.echo(f"  {p.rule}: {counted(p.records, 'record')}{of_users}")

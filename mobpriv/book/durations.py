@@ -10,6 +10,8 @@ from mobpriv import datasets
 from mobpriv.base.numbers import shown
 from mobpriv.book import provenance, runs
 from mobpriv.book.results import ROOT
+from mobpriv.datasets.formats import READERS
+from mobpriv.datasets.lines import PACKED
 
 _START_SECONDS = 5.0  # s, start of a run: kernel and imports
 _COUNTED_BYTES = 1 << 20  # bytes of a text file in which records are counted
@@ -39,7 +41,7 @@ def size(dataset: str) -> Size | None:
             return Size(pq.read_metadata(path).num_rows, True)
         except (pa.ArrowException, OSError):
             return None
-    if not path.is_file() or path.suffix == ".gz":
+    if not path.is_file() or path.suffix.lower() in (*PACKED, *READERS):  # whose lines are not records
         return None
     with path.open("rb") as file:
         head = file.read(_COUNTED_BYTES)

@@ -49,7 +49,6 @@ Cells = pd.DataFrame
 Period = tuple[pd.Timestamp, pd.Timestamp]  # [start, end)
 
 _OUT = "leave the record out"
-_NO_CELL = "leave the record out, or add the cell to the table of cells"
 _NO_PLACE = "leave the record out, or give the cell its coordinates"
 
 
@@ -119,7 +118,8 @@ def _broken(table: pd.DataFrame, cells: Cells | None, period: Period | None) -> 
     if cells is not None:
         for c in ("cell", "end_cell") if "end_cell" in table.columns else ("cell",):
             words, row = c.replace("_", " "), _rows_of(table[c], cells)
-            rules.append((f"{words} unknown", ~_missing(table[c]) & (row < 0), _NO_CELL))
+            unknown = ~_missing(table[c]) & (row < 0)
+            rules.append((f"{words} unknown", unknown, _of_unknown(table[c][unknown], cells) if unknown.any() else ""))
             if cells["lat"].isna().any():
                 placeless = np.r_[cells["lat"].isna().to_numpy(), False]  # the last entry is for −1, an unknown cell
                 rules.append((f"{words} without coordinates", placeless[row], _NO_PLACE))
@@ -141,6 +141,16 @@ def _rows_of(column: pd.Series, cells: Cells) -> np.ndarray:
     row = pd.Index(cells["cell"]).get_indexer(pd.Index(names))
     row[names.isna().to_numpy()] = -1
     return np.r_[row, -1][column.cat.codes.to_numpy()]
+
+
+def _of_unknown(column: pd.Series, cells: Cells) -> str:
+    """What to do about cells that are not in the table of cells: a few of both, and whether they differ in form only."""
+    names, known = _texts(pd.Series(column.unique()).astype("object")), cells["cell"]
+    digits = [set(of.str.extract(r"(\d+)\D*$", expand=False).dropna().str.lstrip("0")) for of in (names, known)]
+    few = [", ".join(of[:3]) + (", …" if len(of) > 3 else "") for of in (names, known)]
+    if 2 * len(digits[0] & digits[1]) > len(names):
+        return f"cells are {few[0]} here, and {few[1]} in the table of cells: write them alike"
+    return f"leave the record out, or add {few[0]} to the table of cells"
 
 
 def _missing(column: pd.Series) -> np.ndarray:

@@ -15,11 +15,12 @@ from mobpriv.calls.table import Calls, Cells, Period
 from mobpriv.datasets.call_tables import bare, cells_beside, read_calls, read_cells
 from mobpriv.datasets.catalogue import CITY_FILE, DATASETS, REGION_FILE, Description
 from mobpriv.datasets.fetching import NeedsRegistration, cache_folder, cached, fetch, sha256_of
+from mobpriv.datasets.formats import FRAME, Table, opened
 from mobpriv.datasets.lines import BLANK
 from mobpriv.datasets.point_files import points
-from mobpriv.datasets.readers import read_cabspotting, read_geolife, read_mdc, read_privamov
+from mobpriv.datasets.readers import PLT_FOLDERS, read_cabspotting, read_geolife, read_mdc, read_privamov
 from mobpriv.datasets.recognition import Reading, kind_of_table, recognised
-from mobpriv.datasets.tables import is_parquet, parquet_table, read_part, read_table
+from mobpriv.datasets.tables import column_names, is_parquet, parquet_table, read_part, read_table
 from mobpriv.datasets.times import Unclear
 from mobpriv.datasets.wanted import Wanted
 from mobpriv.traces.table import Traces, rows
@@ -37,12 +38,14 @@ __all__ = [
     "cache_folder",
     "cells_beside",
     "city_truth",
+    "column_names",
     "data_folder",
     "fetch",
     "is_parquet",
     "kind_of",
     "load",
     "load_calls",
+    "opened",
     "points",
     "read_cabspotting",
     "read_calls",
@@ -120,7 +123,9 @@ def region_truth():
 
 
 def kind_of(name_or_path) -> str:
-    """Whether a data set holds "traces" or "calls", by the catalogue or by the column names of a file."""
+    """Whether a data set holds "traces" or "calls", by the catalogue or by the column names of a file or a table in memory."""
+    if isinstance(name_or_path, Table):
+        return kind_of_table(name_or_path)
     if str(name_or_path) in DATASETS:
         return DATASETS[str(name_or_path)].kind
     path = Path(name_or_path)
@@ -137,52 +142,64 @@ def _only(kind: str, name_or_path, reading: dict | None = None) -> None:
     actual = kind_of(name_or_path)
     if actual != kind:
         words = {"calls": "call records (a cell, no position)", "traces": "traces (positions)"}
+        name = name_or_path.path if isinstance(name_or_path, Table) else name_or_path
         raise ValueError(
-            f"{name_or_path} holds {words[actual]}, and {words[kind]} are needed here: mobpriv data list says which sets hold what"
+            f"{name} holds {words[actual]}, and {words[kind]} are needed here: mobpriv data list says which sets hold what"
         )
 
 
 def load_calls(name_or_path, cells=None, period: Period | None = None, **reading) -> CallSet:
-    """Call records by the name of a data set ("region") or the path of a file, with the file of their cells.
+    """Call records by the name of a data set ("region"), the path of a file, or as a data frame, with the file of their cells.
 
     ``reading`` is passed to :func:`read_calls`. Without ``reading`` the usual names of columns are recognised.
     """
-    text = str(name_or_path)
-    path = data_folder() / REGION_FILE if text in DATASETS else Path(name_or_path)
-    if text not in DATASETS and not path.exists():
-        raise FileNotFoundError(f"{path}: no such file, and no data set of that name (known: {', '.join(DATASETS)})")
-    _only("calls", name_or_path, reading)
+    text = _known_name(name_or_path)
     known = DATASETS.get(text)
+    source = opened(data_folder() / REGION_FILE if known else name_or_path)
+    path = source.path if isinstance(source, Table) else source
+    if not known and not isinstance(source, Table) and not path.exists():
+        raise FileNotFoundError(f"{path}: no such file, and no data set of that name (known: {', '.join(DATASETS)})")
+    _only("calls", text if known else source, reading)
     if known:
         _embedded(path, "region")
-    reading, read_as = (reading, "") if reading else _recognised(path, "calls")
-    calls, its_cells, left_out = read_calls(path, cells, period=period, **reading)
+    reading, read_as = (reading, "") if reading else _recognised(source, "calls")
+    calls, its_cells, left_out = read_calls(source, cells, period=period, **reading)
     name = text if known else path.resolve().name.split(".")[0]
     return CallSet(
         calls,
         its_cells,
         left_out,
         name,
-        sha256_of(path),
+        _sha256(path),
         known.synthetic if known else _marked_synthetic(path),
         known.title if known else path.resolve().name,
         read_as,
     )
 
 
-def _recognised(path: Path, kind: str) -> tuple[dict, str]:
+def _known_name(source) -> str:
+    """What may be the name of a data set; "" for a table in memory."""
+    return "" if isinstance(source, Table | pd.DataFrame) else str(source)
+
+
+def _sha256(path: Path, max_bytes: int | None = None) -> str:
+    """The hash of a file; "" for a data frame."""
+    return sha256_of(path, max_bytes) if path != FRAME else ""
+
+
+def _recognised(source, kind: str) -> tuple[dict, str]:
     """The arguments for reading a table, and in words how it is read; "" if under its own names."""
-    how = recognised(path, kind=kind)
-    return how.arguments, f"We recognise the columns by their names: {how.in_words}" if how.guessed else ""
+    how = recognised(source, kind=kind)
+    return how.arguments, f"We recognise the columns by their names: {how.in_words}" if how.guessed or how.notes else ""
 
 
 def load(
     name_or_path, form: str | None = None, max_users: int = 0, leave_out: tuple[str, ...] = (), begins: str = "", **reading
 ) -> Dataset:
-    """A data set by its name ("city", "cabspotting", …: see ``DATASETS``), or a file or folder by its path.
+    """A data set by its name ("city", "cabspotting", …: see ``DATASETS``), a file or folder by its path, or a data frame.
 
-    A file is a table (``reading`` is passed to :func:`read_table`); a folder's format is recognised by its files. If that is
-    not enough, ``form`` names the format ("cabspotting", "geolife", "mdc", "privamov", "table"). Without ``reading`` the usual
+    A file is a table (``reading`` is passed to :func:`read_table`), and so is a data frame, also a GeoDataFrame of points. A
+    folder's format is recognised by its files. If that is not enough, ``form`` names the format ("cabspotting", "geolife", "mdc", "privamov", "table"). Without ``reading`` the usual
     names of columns are recognised, and seconds are distinguished from milliseconds, see :func:`recognised`.
 
     Only the first ``max_users`` users by name are read, among those whose name begins with ``begins`` and is not in ``leave_out``; 0
@@ -194,33 +211,36 @@ def load(
     """
     if form is not None and form not in READERS:
         raise ValueError(f"form must be one of {', '.join(READERS)} (got {form!r})")
-    text, wanted = str(name_or_path), Wanted(max_users, tuple(leave_out), begins) if max_users else Wanted()
-    if text in DATASETS:
-        _only("traces", text)
-        return _known(text, wanted, reading)
-    path = Path(name_or_path)
-    if not path.exists():
+    wanted = Wanted(max_users, tuple(leave_out), begins) if max_users else Wanted()
+    if (name := _known_name(name_or_path)) in DATASETS:
+        _only("traces", name)
+        return _known(name, wanted, reading)
+    source = opened(name_or_path) if form in (None, "table") else Path(name_or_path)
+    in_memory = isinstance(source, Table)
+    path = source.path if in_memory else source
+    if not in_memory and not path.exists():
         raise FileNotFoundError(f"{path}: no such file or folder, and no data set of that name (known: {', '.join(DATASETS)})")
     if form is None:
-        _only("traces", name_or_path, reading)
-    form = form or _form(path)
-    name, source = path.resolve().name.split(".")[0], path.resolve().name
+        _only("traces", source, reading)
+    form = form or ("table" if in_memory else _form(path))
+    name = path.resolve().name.split(".")[0]
     if form != "table":
         traces, left_out = READERS[form](path, **reading)
-        return _part_of(Dataset(traces, left_out, name, sha256_of(path), False, source), wanted)
-    reading, read_as = (reading, "") if reading else _recognised(path, "traces")
-    part = read_part(path, **reading, wanted=wanted, max_bytes=SEARCHED if max_users else None)
+        return _part_of(Dataset(traces, left_out, name, sha256_of(path), False, path.resolve().name), wanted)
+    reading, read_as = (reading, "") if reading else _recognised(source, "traces")
+    part = read_part(source, **reading, wanted=wanted, max_bytes=SEARCHED if max_users else None)
     searched = f"We search only the first {part.searched / 1e9:.1f} GB of the file" if part.searched else ""
-    return Dataset(
+    data_set = Dataset(
         part.traces,
         part.left_out,
         name,
-        sha256_of(path, SEARCHED if searched else None),
+        _sha256(path, SEARCHED if searched else None),
         _marked_synthetic(path),
-        source,
+        path.resolve().name,
         names=part.users,
-        reading=". ".join(filter(None, (read_as, searched))),
+        reading=". ".join(filter(None, (read_as, *part.notes, searched))),
     )
+    return _part_of(data_set, wanted) if in_memory else data_set
 
 
 def _part_of(data_set: Dataset, wanted: Wanted) -> Dataset:
@@ -260,20 +280,20 @@ def _form(path: Path) -> str:
     """The format of a path, by its files."""
     if path.is_file():
         return "privamov" if path.name == "privamov-gps" else "table"
-    for form, pattern in (
+    for form, *patterns in (
         ("cabspotting", "new_*.txt"),
-        ("geolife", "**/Trajectory/*.plt"),
+        ("geolife", *(f"{above}Trajectory/*.plt" for above in PLT_FOLDERS)),
         ("mdc", "gps.csv"),
         ("privamov", "privamov-gps*"),
     ):
-        if next(path.glob(pattern), None) is not None:
+        if any(next(path.glob(pattern), None) is not None for pattern in patterns):
             return form
     known = ", ".join(form for form in READERS if form != "table")
-    raise ValueError(f"{path}: the folder holds no files of a known format (known: {known})")
+    raise ValueError(f"{path}: the folder holds no files of a known format (known: {known}); of another format, give one file")
 
 
 def _marked_synthetic(path: Path) -> bool:
-    if not is_parquet(path):
+    if path == FRAME or not is_parquet(path):
         return False
     try:
         return (pq.read_schema(path).metadata or {}).get(b"synthetic") == b"true"

@@ -20,16 +20,20 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from mobpriv.calls.table import CALL_COLUMNS, Calls, Cells, Period, as_cells, call_problem, without
-from mobpriv.datasets.lines import BLANK, LeftOut, unreadable
+from mobpriv.datasets.formats import READERS, Table, opened
+from mobpriv.datasets.lines import BLANK, PACKED, LeftOut, unreadable
 from mobpriv.datasets.point_files import rows_of
-from mobpriv.datasets.recognition import USUAL, Reading, named_as, pq_names
+from mobpriv.datasets.recognition import USUAL, Reading, named_as
 from mobpriv.datasets.tables import (
     NAME_TYPE,
     categorical_names,
+    check_names,
+    column_names,
     complete_parquet,
     existing,
     head,
     is_parquet,
+    memory_table,
     parquet_rows,
     parquet_table,
     sorted_out,
@@ -55,29 +59,32 @@ def read_calls(
     names: list[str] | None = None,
     delimiter: str | None = None,
 ) -> tuple[Calls, Cells, pd.DataFrame]:
-    """Calls of a ``.parquet``, ``.csv``, ``.tsv`` or ``.txt`` file, or of a gzipped text file; their cells; what was left out.
+    """Calls of a file or a data frame, as in :func:`mobpriv.datasets.read_table`; their cells; what was left out.
 
     ``cells`` is the file of its cells (by default that of :func:`cells_beside`), or a table as for :func:`as_cells`.
     ``columns`` maps columns: ``{"user": "caller", "t": "start", "cell": "cell_id"}``, and ``end_cell`` and ``duration`` if they
     have other names. Calls outside ``period`` are left out. All else is as in :func:`mobpriv.datasets.read_table`.
     """
-    path = existing(path)
+    source = opened(path)
+    path = source.path if isinstance(source, Table) else existing(source)
     known_zone(zone)
     cells = as_cells(cells) if isinstance(cells, pd.DataFrame) else read_cells(cells_beside(path) if cells is None else cells)
-    header = names or (pq_names(path) if is_parquet(path) else head(path, delimiter=delimiter)[0])
+    header = names or (head(path, None, delimiter).names if delimiter else column_names(source))
     columns = {c: c for c in ("end_cell", "duration") if c in header} | (columns or {})
     columns = {c: columns.get(c, c) for c in (*CALL_COLUMNS, *columns)}
-    if is_parquet(path):
-        table, lines, bad = parquet_table(path, columns), None, []
+    bad, where = [], lambda row: f"{path.name} row {row}"
+    if isinstance(source, Table):
+        table, bad, where = memory_table(source, columns), source.left_out, source.place
+    elif is_parquet(path):
+        table = parquet_table(path, columns)
     else:
         table, lines, _ = text_table(path, columns, names, delimiter)
-        bad = unreadable([(path.name, lines)], None)
+        bad, where = unreadable([(path.name, lines)], None), lambda row: f"{path.name} line {lines.number[row]}"
     cut = np.zeros(len(table), bool)
     for c in (c for c in ("cell", "end_cell") if c in columns):
         name = categorical_names(table[c])
         cut |= digits_cut(name)
         table[c] = name.cat.remove_categories([name for name in name.cat.categories if name in MISSING])  # missing values
-    where = lambda row: f"{path.name} row {row}" if lines is None else f"{path.name} line {lines.number[row]}"  # noqa: E731
     valid = partial(without, cells=cells, period=period)
     calls, left_out = sorted_out(table, bad, path.name, where, time, zone, {DIGITS_CUT: cut}, valid, call_problem)
     return calls, cells, left_out
@@ -135,7 +142,7 @@ def cells_beside(path) -> Path:
 def bare(path: Path) -> str:
     """A table's name without its ending: cdr.2024-01.csv.gz becomes cdr.2024-01."""
     name = path.name
-    for ending in (".gz", ".csv", ".tsv", ".txt", ".parquet"):
+    for ending in (*PACKED, ".csv", ".tsv", ".txt", *READERS):
         name = name[: -len(ending)] if name.lower().endswith(ending) else name
     return name
 
@@ -164,7 +171,8 @@ def read_cells(path) -> Cells:
 
 
 def _rows(path: Path) -> tuple[pd.DataFrame, np.ndarray | None]:
-    header = pq_names(path) if is_parquet(path) else head(path)[0]
+    header = column_names(path)
+    check_names(path, header)
     columns = {role: named_as(path, role, header, USUAL[role]) for role in ("cell", "lat", "lng")}
     town = named_as(path, "municipality", header, _MUNICIPALITY)
     columns |= {"municipality": town} if town in header else {}

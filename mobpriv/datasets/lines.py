@@ -12,8 +12,11 @@ Quotation marks have a meaning only in files declared as quoted (CSV, RFC 4180):
 * Each further line of a value that runs over lines counts under :data:`_INSIDE`, so that no line disappears silently.
 """
 
+import bz2
 import csv
 import gzip
+import lzma
+import re
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -25,9 +28,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 
+from mobpriv.base.numbers import counted
 from mobpriv.datasets.wanted import MISSING, Wanted, plain_names
 from mobpriv.traces.table import TableProblem
 
+PACKED = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 LARGE = 1 << 25  # bytes: larger files are read in two threads
 BLOCK_BYTES = 1 << 26  # bytes of a file read at a time
 _MAX_LINE_BYTES = 1 << 20  # bytes: a longer line is no record
@@ -60,6 +65,7 @@ class LeftOut(NamedTuple):
     lines: int  # how many
     first: int  # the first of them, counted from 1
     text: str  # of the first of them
+    fault: str = ""  # of the first of them: what is expected, and what is there
 
 
 class Lines(NamedTuple):
@@ -93,11 +99,11 @@ class Text(NamedTuple):
 
 
 def open_text(path: Path, delimiter: str, max_bytes: int | None = None) -> Text:
-    """Split a file, or an unpacked ``.gz`` file, into lines; with ``max_bytes`` the complete lines among its first so many bytes."""
+    """Split a file into lines, unpacked if it ends as in :data:`PACKED`; with ``max_bytes`` the complete lines among its first so many bytes."""
     if len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\r\n':
         raise ValueError(f"delimiter must be one ASCII character that is no quotation mark or line end (got {delimiter!r})")
-    if path.suffix == ".gz":
-        with gzip.open(path) as file:
+    if unpack := PACKED.get(path.suffix.lower()):
+        with unpack(path) as file:
             raw = file.read(-1 if max_bytes is None else max_bytes + 1)
     else:
         raw = pa.memory_map(str(path)).read_buffer() if path.stat().st_size else b""
@@ -110,16 +116,19 @@ def open_text(path: Path, delimiter: str, max_bytes: int | None = None) -> Text:
     return _in_lines(_from_the_beginning(data, path), delimiter, complete)
 
 
-def open_blocks(path: Path, delimiter: str, names: list[str], types: Iterable[str], size: int = 0) -> Iterator[Text]:
+def open_blocks(
+    path: Path, delimiter: str, names: list[str], types: Iterable[str], size: int = 0, above: int = 1
+) -> Iterator[Text]:
     """A file in blocks of complete lines, of about ``size`` bytes each (0: :data:`BLOCK_BYTES`).
 
-    No record is in two blocks. The first block starts after the header line. All are read by :func:`read_lines` with the same
+    No record is in two blocks. The first block starts after the ``above`` header lines. All are read by :func:`read_lines` with the same
     ``names`` and ``types``.
     """
     one_line, ahead = np.array([name in types for name in names]), b""
-    with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
-        begins = file.readline()
-        _from_the_beginning(np.frombuffer(begins, np.uint8), path)
+    with PACKED.get(path.suffix.lower(), open)(path, "rb") as file:
+        _from_the_beginning(np.frombuffer(file.readline(), np.uint8), path)
+        for _ in range(above - 1):
+            file.readline()
         while block := _lines_of(file, size or BLOCK_BYTES, ahead):
             ahead = _lines_of(file, _MAX_LINE_BYTES, b"")  # a record of the block may end here
             cut = len(block)
@@ -213,15 +222,15 @@ def _mark_foreign(text: Text) -> None:
             at = k + 1
 
 
-def header_of(text: Text, delimiter: str, path: Path) -> list[str]:
-    """The names in the first line; a column without a name is called by its number."""
-    if not len(text.kind):
+def header_of(text: Text, delimiter: str, path: Path, above: int = 0) -> list[str]:
+    """The names in the line below the ``above`` first ones; a column without a name is called by its number."""
+    if above >= len(text.kind):
         return []
-    line = text.line(0).rstrip("\r\n")
+    line = re.sub(r"^\s*#\s*", "", text.line(above).rstrip("\r\n"))
     try:
         names = next(csv.reader([line], delimiter=delimiter, strict=True), [])
     except csv.Error as reason:
-        raise ValueError(f"{path}: line 1 names no columns ({reason}): {line[:80]!r}") from None
+        raise ValueError(f"{path}: line {above + 1} names no columns ({reason})") from None
     if not any(name.strip() for name in names):
         return []
     return [name.strip() or f"column {k}" for k, name in enumerate(names, 1)]
@@ -273,7 +282,8 @@ def read_lines(
             keep = np.ones(len(number), bool)
             keep[wrong] = False
             table, number = table.filter(pa.array(keep)), number[keep]
-    return Lines(table, number + 1, _left_out(text, kind, header), everybody)
+    fault = lambda k: _fault(text, k, delimiter, names, types, quoted)  # noqa: E731
+    return Lines(table, number + 1, _left_out(text, kind, header, fault), everybody)
 
 
 def _choose(text: Text, kind: np.ndarray, header: int, column: int, delimiter: str, wanted: Wanted) -> tuple[str, ...]:
@@ -518,14 +528,35 @@ def _guessed(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return column
 
 
-def _left_out(text: Text, kind: np.ndarray, header: int) -> list[LeftOut]:
+def _fault(text: Text, k: int, delimiter: str, names: list[str], types: dict, quoted: bool) -> str:
+    """What is expected of a line that cannot be read, and what is there; no value of it."""
+    line = text.line(k).rstrip("\r\n")
+    if "\0" in line or "\r" in line:
+        return "a NUL or a carriage return is in the line"
+    if text.start[k + 1] - text.start[k] > _MAX_LINE_BYTES:
+        return f"a line has at most {_MAX_LINE_BYTES:,} bytes"
+    if quoted and '"' in line:
+        return "a quotation mark does not enclose a whole value on this line"
+    values = line.split(delimiter)
+    if len(values) != len(names):
+        return f"expected {counted(len(names), 'value')}, found {len(values)}"
+    for name, value in zip(names, values, strict=True):
+        form = next((form for is_kind, form in _READABLE if types.get(name) is not None and is_kind(types[name])), "")
+        if form and value.strip() not in ("", *_NULLS) and not re.fullmatch(form, value.strip(" \t")):
+            return f"{name} is no {'date or time' if pa.types.is_temporal(types[name]) else 'number'}"
+    return ""
+
+
+def _left_out(text: Text, kind: np.ndarray, header: int, fault: Callable[[int], str]) -> list[LeftOut]:
     left_out = []
     lines = len(kind)
     cut = lines > header and kind[-1] == _BAD and text.data[-1] != 10
     for code, rule in _RULES.items():
         numbers = header + np.flatnonzero(kind[header : lines - cut] == code)
         if len(numbers):
-            left_out.append(LeftOut(rule, len(numbers), int(numbers[0]) + 1, text.line(int(numbers[0])).rstrip("\r\n")))
+            k = int(numbers[0])
+            why = fault(k) if rule == UNREADABLE else ""
+            left_out.append(LeftOut(rule, len(numbers), k + 1, text.line(k).rstrip("\r\n"), why))
     if cut:
         left_out.append(LeftOut(_CUT, 1, lines, text.line(lines - 1)))
     return left_out
@@ -544,6 +575,7 @@ def unreadable(read: list[tuple[str, Lines]], user_of: Callable | None = lambda 
             file, first = parts[0]
             users = len({user_of(file) for file, _ in parts}) if user_of else 0
             place, records = f"{file} line {first.first}", sum(part.lines for _, part in parts)
+            remedy = f"{first.fault}; {remedy}" if first.fault else remedy
             problems.append(TableProblem(rule, records, users, -1, place, repr(first.text[:80]), remedy))
     empty = [file for file, lines in read if not lines.table.num_rows and all(part.rule == BLANK for part in lines.left_out)]
     if empty:

@@ -56,10 +56,10 @@ def rows_of(path: Path, columns: dict[str, str], kinds: dict[str, pa.DataType]) 
 
 
 def _text(path: Path, columns: dict[str, str], kinds: dict[str, pa.DataType]) -> tuple[pd.DataFrame, np.ndarray]:
-    names, delimiter = head(path)
+    names, above, delimiter = head(path)
     check_columns(path, names, columns)
     types = {columns[c]: kind for c, kind in kinds.items()}
-    lines = read_lines(path, delimiter, types, names, 1, True)
+    lines = read_lines(path, delimiter, types, names, above, True)
     lost = [part for part in lines.left_out if part.rule != BLANK]
     if lost:
         raise ValueError(

@@ -35,6 +35,9 @@ def read_cabspotting(folder, progress: bool = True) -> tuple[Traces, pd.DataFram
     return _joined(folder.name, [file.name for file in files], users, read, list(types))
 
 
+PLT_FOLDERS = ("Data/*/", "*/", "", "*/Data/*/", "*/*/Data/*/")  # where GeoLife's folders Trajectory may be
+
+
 def read_geolife(folder, progress: bool = True) -> tuple[Traces, pd.DataFrame]:
     """Read GeoLife 1.3: files ``Data/<user>/Trajectory/<start>.plt``.
 
@@ -42,7 +45,7 @@ def read_geolife(folder, progress: bool = True) -> tuple[Traces, pd.DataFrame]:
     in feet,days since 1899-12-30,date,time`` with CRLF; times are GMT. ``labels.txt`` (modes of transport) is not read.
     """
     folder = existing(folder, folder=True)
-    for above in ("Data/*/", "*/", "", "*/Data/*/", "*/*/Data/*/"):
+    for above in PLT_FOLDERS:
         files = sorted(folder.glob(f"{above}Trajectory/*.plt"))
         if files:
             break

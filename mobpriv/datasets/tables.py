@@ -1,4 +1,4 @@
-"""Read any table of positions as ``Traces``: CSV and Parquet files with a mapping of column names.
+"""Read any table of positions as ``Traces``, with a mapping of column names: text, Parquet, and what :mod:`mobpriv.datasets.formats` reads.
 
 Every reader of this package returns ``(traces, left_out)``: the valid records, and a table of what was left out and why.
 ``left_out`` has the columns of :class:`mobpriv.traces.table.TableProblem`. In addition to the rules of :func:`mobpriv.traces.table.without` it
@@ -11,6 +11,7 @@ has those of the readers (lines or times that cannot be read, files without reco
 The records read, the records left out and the header lines together are all lines of the file.
 """
 
+import lzma
 import re
 import zlib
 from collections.abc import Iterator
@@ -25,7 +26,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from mobpriv.base.numbers import counted
-from mobpriv.datasets.lines import BLANK, LeftOut, Lines, header_of, open_blocks, open_text, read_lines, unreadable
+from mobpriv.datasets.formats import Table, opened
+from mobpriv.datasets.lines import BLANK, PACKED, LeftOut, Lines, header_of, open_blocks, open_text, read_lines, unreadable
 from mobpriv.datasets.lines import UNREADABLE as UNREADABLE_LINE
 from mobpriv.datasets.times import DIGITS_CUT, DIGITS_CUT_REMEDY, Unclear, digits_cut, known_zone, times
 from mobpriv.datasets.wanted import MISSING, Wanted, plain_names
@@ -52,20 +54,30 @@ _REMEDIES = {
     NOWHERE: "the record is left out; nobody is at 0, 0 in the Gulf of Guinea",
 }
 _TABLES = "export it as CSV or Parquet"
+_JSON = "a JSON document: let its name end in .json, .geojson or .jsonl"
+_XML = "an XML document: GPX and KML are read if the name ends in .gpx or .kml"
+_PACKED_OTHERWISE = "unpack it, or pack it with gzip"
 _NO_TABLE = {  # first bytes of files that are mistaken for tables
     b"%PDF": f"a PDF document: {_TABLES}",
     b"PK\x03\x04": f"an Excel workbook or another ZIP archive: {_TABLES}",
     b"\xd0\xcf\x11\xe0": f"an Excel workbook: {_TABLES}",
     b"<!doc": f"a web page: {_TABLES}",
     b"<html": f"a web page: {_TABLES}",
-    b"<?xml": f"an XML document: {_TABLES}",
-    b"{": f"a JSON document: {_TABLES}, positions in the columns lat and lng",
-    b"[": f"a JSON document: {_TABLES}, positions in the columns lat and lng",
-    b"ARROW1": "an Arrow file (Feather): write it as Parquet",
-    b"FEA1": "an Arrow file (Feather): write it as Parquet",
-    b"SQLite format 3": f"an SQLite database: {_TABLES}",
+    **dict.fromkeys((b"<?xml", b"<gpx", b"<kml"), _XML),
+    **dict.fromkeys((b"{", b"["), _JSON),
+    **dict.fromkeys((b"ARROW1", b"FEA1"), "an Arrow file (Feather): let its name end in .feather"),
+    b"SQLite format 3": f"an SQLite database: let its name end in .gpkg if it is a GeoPackage, or {_TABLES}",
+    b"PAR1": "a Parquet file that is packed: unpack it",
+    b"\x89HDF": f"an HDF5 file: {_TABLES}",
     b"\x1f\x8b": "packed with gzip: let its name end in .gz",
+    b"BZh": "packed with bzip2: let its name end in .bz2",
+    b"\xfd7zXZ": "packed with xz: let its name end in .xz",
+    b"\x28\xb5\x2f\xfd": f"packed with Zstandard: {_PACKED_OTHERWISE}",
+    b"\x04\x22\x4d\x18": f"packed with LZ4: {_PACKED_OTHERWISE}",
+    b"7z\xbc\xaf": f"packed with 7-Zip: {_PACKED_OTHERWISE}",
+    b"rar!": f"packed with RAR: {_PACKED_OTHERWISE}",
 }
+_DECIMAL_COMMA = r"\s*[+-]?\d+,\d+\s*"
 _NUMBERS = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal, pa.types.is_null)
 _TEXT = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
 _BYTES = (pa.types.is_binary, pa.types.is_large_binary)
@@ -84,12 +96,13 @@ def read_table(
     names: list[str] | None = None,
     delimiter: str | None = None,
 ) -> tuple[Traces, pd.DataFrame]:
-    """Records of a ``.parquet``, ``.csv``, ``.tsv`` or ``.txt`` file, or of a gzipped text file.
+    """Records of a text (``.csv``, ``.tsv``, ``.txt``, also packed: ``.gz``, ``.bz2``, ``.xz``), of a Parquet file, of a file of
+    :mod:`mobpriv.datasets.formats`, or of a data frame.
 
     * ``columns`` maps columns: ``{"user": "uid", "t": "time", "lat": "latitude", "lng": "longitude"}``. Columns that already
       have the right name may be left out.
     * ``names`` names the columns of a file without a header line.
-    * ``time`` is ``"s"``, ``"ms"`` or ``"iso"`` (by default numbers are seconds).
+    * ``time`` is ``"s"``, ``"ms"``, ``"us"``, ``"ns"`` or ``"iso"`` (by default numbers are seconds).
     * ``zone`` is the zone of times that name none: see :func:`mobpriv.datasets.times.times`.
 
     Names of users stay text ("000"); further columns are kept.
@@ -104,6 +117,7 @@ class Part(NamedTuple):
     left_out: pd.DataFrame  # of these users, and lines of a text without a user
     users: tuple[str, ...]  # all users there; () if everybody was wanted
     searched: int  # bytes of the text that were searched; 0 for all
+    notes: tuple[str, ...]  # how positions were read that are not written as usual
 
 
 def read_part(
@@ -118,20 +132,52 @@ def read_part(
 ) -> Part:
     """:func:`read_table` for the ``wanted`` users only, as fast as a search.
 
-    In a text only the first ``max_bytes`` are searched, in a Parquet file all.
+    In a text only the first ``max_bytes`` are searched, in a Parquet file all. A table in memory is read for all users.
     """
-    path = existing(path)
+    source = opened(path)
+    path = source.path if isinstance(source, Table) else existing(source)
     wanted = None if wanted is None or wanted.everybody else wanted
     known_zone(zone)
     columns = {c: (columns or {}).get(c, c) for c in (*COLUMNS, *(columns or {}))}
-    if is_parquet(path):
+    bad, users, searched = [], (), 0
+    if isinstance(source, Table):
+        table, bad, where = memory_table(source, columns), source.left_out, source.place
+    elif is_parquet(path):
         table, number, users = _parquet_part(path, columns, wanted) if wanted else (parquet_table(path, columns), None, ())
         where = lambda row: f"{path.name} row {row if number is None else number[row]}"  # noqa: E731
-        return Part(*as_records(table, [], path.name, where, time, zone), users, 0)
-    table, lines, searched = text_table(path, columns, names, delimiter, wanted, max_bytes)
-    bad = unreadable([(path.name, lines)], None)
-    where = lambda row: f"{path.name} line {lines.number[row]}"  # noqa: E731
-    return Part(*as_records(table, bad, path.name, where, time, zone), lines.users, searched)
+    else:
+        table, lines, searched = text_table(path, columns, names, delimiter, wanted, max_bytes)
+        bad, users = unreadable([(path.name, lines)], None), lines.users
+        where = lambda row: f"{path.name} line {lines.number[row]}"  # noqa: E731
+    table, notes = _usual_positions(table)
+    return Part(*as_records(table, bad, path.name, where, time, zone), users, searched, notes)
+
+
+def memory_table(source: Table, columns: dict[str, str]) -> pd.DataFrame:
+    """The rows of a table in memory; ``columns`` are checked and renamed."""
+    check_columns(source.path, source.table.column_names, columns)
+    return parquet_rows(source.path, source.table, columns)
+
+
+def _usual_positions(table: pd.DataFrame) -> tuple[pd.DataFrame, tuple[str, ...]]:
+    """Numbers with a decimal comma, and longitudes from 0 to 360, as usual; and in words what was changed."""
+    notes = []
+    for c in ("lat", "lng"):
+        if not pd.api.types.is_numeric_dtype(table[c].dtype):
+            text = table[c].astype("str")
+            comma = text.str.fullmatch(_DECIMAL_COMMA).fillna(False).to_numpy(bool)
+            if comma.any():
+                table = table.assign(**{c: text.mask(comma, text.str.replace(",", "."))})
+                notes.append(
+                    f"{counted(int(comma.sum()), ROLES_IN_WORDS[c])} with a decimal comma {'is' if comma.sum() == 1 else 'are'} read"
+                )
+    lng = pd.to_numeric(table["lng"], errors="coerce").to_numpy(float, na_value=np.nan)
+    with np.errstate(invalid="ignore"):
+        beyond = (lng > 180) & (lng <= 360)
+        if 2 * beyond.sum() > len(lng) and not (lng < 0).any():
+            table = table.assign(lng=np.where(beyond, lng - 360, lng))
+            notes.append("longitudes run from 0 to 360: we subtract 360 from those above 180")
+    return table, tuple(notes)
 
 
 def existing(path, folder: bool = False) -> Path:
@@ -197,16 +243,15 @@ def sorted_out(
     records, left_out = without(table if keep.all() else table[keep])
     for p in left_out.itertuples(index=False, name=None):
         p = TableProblem(*p)
-        # repetitions are found after sorting, where the original rows are no longer known
-        problems.append(p if p.rule == "record repeated" else p._replace(row=int(kept[p.row])))
-    problems = [p if p.row < 0 else p._replace(place=source if p.rule == "record repeated" else where(p.row)) for p in problems]
+        problems.append(p._replace(row=int(kept[p.row])))
+    problems = [p if p.row < 0 else p._replace(place=where(p.row)) for p in problems]
     left_out = pd.DataFrame(problems, columns=TableProblem._fields)
     lost = left_out[(left_out["records"] > 0) & (left_out["rule"] != BLANK)]
     if not len(records) and len(lost):
         worst = lost.loc[lost["records"].idxmax()]
         raise ValueError(
             f"{source}: no record can be used. {worst['rule']}: {counted(int(worst['records']), 'record')}, "
-            f"first {worst['place']}: {worst['value']}; {worst['remedy']}"
+            f"first {worst['place']}; {worst['remedy']}"
         )
     return records, left_out
 
@@ -305,6 +350,13 @@ def check_names(path: Path, names: list[str]) -> None:
         raise ValueError(f"{path}: {names.count(twice[0])} columns are called {twice[0]}: rename all but one")
 
 
+def _holds_record(values: list[str]) -> bool:
+    """Whether values are a position or a time, which are no names of columns."""
+    record = re.compile(r"[+-]?\d+\.\d+|\d{9,}|\d{4}-\d\d-\d\d[T ].*")
+    day = re.compile(r"\d{4}-\d\d-\d\d|\d{1,2}[./]\d{1,2}[./]\d{2,4}\b.*")  # a table may have a column for each of several days
+    return any(record.fullmatch(value) for value in values) or sum(bool(day.fullmatch(value)) for value in values) == 1
+
+
 def check_columns(path: Path, names: list[str], columns: dict[str, str]) -> None:
     """Refuse a table with duplicate column names, too many columns, or missing columns."""
     check_names(path, names)
@@ -313,15 +365,12 @@ def check_columns(path: Path, names: list[str], columns: dict[str, str]) -> None
         if len(roles) > 1:
             raise ValueError(f"{path}: column {name} is named for {' and '.join(roles)}: each needs a column of its own")
     missing = {c: name for c, name in columns.items() if name not in names}
-    if missing and not path.stat().st_size:
+    if missing and not names and path.is_file() and not path.stat().st_size:
         lines = f"it needs a line of names, {','.join(columns)}, and a line for each record"
         raise ValueError(f"{path}: the file is empty; {lines}")
-    record = re.compile(r"[+-]?\d+\.\d+|\d{9,}|\d{4}-\d\d-\d\d[T ].*")  # a position or a time, which is no column name
-    day = re.compile(r"\d{4}-\d\d-\d\d|\d{1,2}[./]\d{1,2}[./]\d{2,4}\b.*")  # a table may have a column for each of several days
-    asked = names if missing else list(columns.values())
-    if any(record.fullmatch(name) for name in asked) or sum(bool(day.fullmatch(name)) for name in asked) == 1:
+    if _holds_record(names if missing else list(columns.values())):
         raise ValueError(
-            f"{path}: line 1 holds a record, it seems, and no names of columns ({', '.join(names[:8])}): put a line of names above it"
+            f"{path}: there is no line of names, it seems, but a record in its place: put a line of names above it"
         )
     if {"lat", "lng"} <= set(missing) and "geometry" in names:
         raise ValueError(
@@ -357,7 +406,8 @@ def _with_roles(path: Path, table: pa.Table, columns: dict[str, str]) -> pa.Tabl
                 raise ValueError(f"{path}: column {columns[c]} holds bytes that are not UTF-8") from None
         if pa.types.is_date(kind):
             kind = pa.timestamp("ms")
-        if c in _NAMED and any(is_kind(kind) for is_kind in _TEXT):
+        # whole numbers beside missing ones would become floating-point numbers, which are not exact
+        if c in _NAMED and (any(is_kind(kind) for is_kind in _TEXT) or (pa.types.is_integer(kind) and column.null_count)):
             kind = NAME_TYPE
         elif pa.types.is_null(kind):
             kind = pa.float64()
@@ -367,10 +417,18 @@ def _with_roles(path: Path, table: pa.Table, columns: dict[str, str]) -> pa.Tabl
     return table
 
 
-def head(path: Path, names=None, delimiter: str | None = None) -> tuple[list[str], str]:
-    """The names of a text's columns, and their delimiter."""
-    text, delimiter = _opened(path, names, delimiter, _HEAD)
-    return list(names) if names else header_of(text, delimiter, path), delimiter
+class Head(NamedTuple):
+    """How a text begins."""
+
+    names: list[str]  # of the columns
+    lines: int  # up to the names
+    delimiter: str
+
+
+def head(path: Path, names=None, delimiter: str | None = None) -> Head:
+    """How a text begins. Lines that begin with ``#``, and a line such as ``sep=;``, may be above the names."""
+    text, delimiter, above = _opened(path, names, delimiter, _HEAD)
+    return Head(*_names(path, text, delimiter, above, names), delimiter)
 
 
 def first_rows(path: Path, columns: dict[str, str], delimiter: str) -> pd.DataFrame:
@@ -378,16 +436,58 @@ def first_rows(path: Path, columns: dict[str, str], delimiter: str) -> pd.DataFr
     return text_table(path, columns, None, delimiter, max_bytes=_HEAD, coordinates=pa.string())[0]
 
 
+def column_names(source: Table | Path) -> list[str]:
+    """The names of the columns of a table in memory, a Parquet file or a text."""
+    if isinstance(source, Table):
+        return source.table.column_names
+    if is_parquet(source):
+        with complete_parquet(source):
+            return pq.read_schema(source).names
+    return head(source).names
+
+
 def _opened(path: Path, names, delimiter, max_bytes: int | None):
-    with path.open("rb") as file:
-        begins = file.read(64).removeprefix(b"\xef\xbb\xbf").lstrip().lower()
-    kind = next((kind for first, kind in _NO_TABLE.items() if begins.startswith(first.lower())), "")
-    if kind and not (begins.startswith(b"\x1f\x8b") and path.suffix == ".gz"):
-        raise ValueError(f"{path} is {kind}")
+    """A text, its delimiter, and how many lines are above its names."""
+    if path.suffix.lower() not in PACKED:
+        with path.open("rb") as file:
+            _only_text(path, file.read(1024), bool(names))
     with _to_its_end(path):
+        text = open_text(path, delimiter or ",", _HEAD)
+        _only_text(path, text.data[:1024].tobytes(), bool(names))
+        first = 0 if names else _lines_above(text)
         if delimiter is None:
-            delimiter = _delimiter(open_text(path, ",", _HEAD), names)
-        return open_text(path, delimiter, max_bytes), delimiter
+            said = re.fullmatch(r"sep=(.)\s*", text.line(first - 1), re.IGNORECASE) if first else None
+            delimiter = said[1] if said else _delimiter(text, names, first)
+        return open_text(path, delimiter, max_bytes), delimiter, first
+
+
+def _only_text(path: Path, begins: bytes, records: bool) -> None:
+    """Refuse a file that is no text, by its first bytes; a line of ``records`` may be faulty."""
+    begins = begins.removeprefix(b"\xef\xbb\xbf").lstrip().lower()
+    kind = next((kind for first, kind in _NO_TABLE.items() if begins.startswith(first.lower())), "")
+    if kind:
+        raise ValueError(f"{path} is {kind}")
+    utf_16 = begins.startswith((b"\xff\xfe", b"\xfe\xff"))  # refused elsewhere
+    if not records and not utf_16 and re.search(rb"[\x00-\x08\x0e-\x1f]", begins.split(b"\n", 1)[0]):
+        raise ValueError(f"{path} is no text (its first line has control characters): {_TABLES}")
+
+
+def _lines_above(text) -> int:
+    """How many lines are above the names; names may themselves follow a ``#``."""
+    first = 0
+    while first < len(text.kind) and re.match(r"\s*#|sep=.\s*$", text.line(first), re.IGNORECASE):
+        first += 1
+    below = text.line(first).rstrip("\r\n")
+    if first and text.line(first - 1).lstrip().startswith("#") and (not below or _holds_record(re.split("[,;|\t ]", below))):
+        first -= 1  # the names are in the last of these lines
+    return first
+
+
+def _names(path: Path, text, delimiter: str, above: int, names) -> tuple[list[str], int]:
+    """The names of the columns, and the lines up to them."""
+    if names:
+        return list(names), 0
+    return header_of(text, delimiter, path, above), above + 1
 
 
 @contextmanager
@@ -395,7 +495,7 @@ def _to_its_end(path: Path) -> Iterator[None]:
     """Turn the errors for a text that was cut off into a message of one line."""
     try:
         yield
-    except (EOFError, OSError, zlib.error) as reason:
+    except (EOFError, OSError, zlib.error, lzma.LZMAError) as reason:
         raise ValueError(f"{path}: cannot be read ({_first(reason)}); was it cut while copying?") from None
 
 
@@ -409,11 +509,13 @@ def text_table(
     coordinates: pa.DataType = pa.float64(),  # noqa: B008  (a type, which nobody changes)
 ) -> tuple[pd.DataFrame, Lines, int]:
     """The rows of a text, their lines, and how many of its bytes were searched (0: all)."""
-    text, delimiter = _opened(path, names, delimiter, max_bytes)
-    header = list(names) if names else header_of(text, delimiter, path)
+    text, delimiter, above = _opened(path, names, delimiter, max_bytes)
+    header, first = _names(path, text, delimiter, above, names)
     check_columns(path, header, columns)
+    if delimiter != "," and _decimal_commas(text, delimiter, first):
+        coordinates = pa.string()
     types = _types(columns, coordinates)
-    first, searched = (0 if names else 1), (0 if text.complete else len(text.data))
+    searched = 0 if text.complete else len(text.data)
     options = {"names": header, "header": first, "wanted": wanted, "user": columns["user"]}
     table, lines = _rows_of(path, text, delimiter, columns, types, options)
     if not lines.table.num_columns:
@@ -425,11 +527,11 @@ def text_table(
 
 def text_blocks(path: Path, columns: dict[str, str]) -> Iterator[tuple[pd.DataFrame, list[LeftOut]]]:
     """:func:`text_table` block by block, for the named columns only: for a text that exceeds the memory."""
-    header, delimiter = head(path)
+    header, above, delimiter = head(path)
     check_columns(path, header, columns)
     types = _types(columns)
     options = {"names": header, "header": 0, "only": [*columns.values()]}
-    pieces = open_blocks(path, delimiter, header, types)
+    pieces = open_blocks(path, delimiter, header, types, above=above)
     while True:
         with _to_its_end(path):
             text = next(pieces, None)
@@ -473,12 +575,20 @@ def _check_width(path: Path, header: list[str], text, lines: Lines) -> None:
         )
 
 
-def _delimiter(text, names) -> str:
-    """The delimiter of a table: the most frequent one in its first line.
+def _decimal_commas(text, delimiter: str, first: int) -> bool:
+    """Whether a value in the first lines is a number with a decimal comma."""
+    values = (
+        value.strip('" \r\n') for k in range(first, min(len(text.kind), first + 100)) for value in text.line(k).split(delimiter)
+    )
+    return any(re.fullmatch(_DECIMAL_COMMA, value) for value in values)
+
+
+def _delimiter(text, names, above: int) -> str:
+    """The delimiter of a table: the most frequent one in the line of names.
 
     With ``names``, the delimiter that gives as many values in most lines.
     """
-    head = [text.line(k).rstrip("\r\n") for k in range(min(len(text.kind), 100))]
+    head = [text.line(k).rstrip("\r\n") for k in range(above, min(len(text.kind), above + 100))]
     if names:
         fits = {c: sum(line.count(c) == len(names) - 1 for line in head) for c in ",\t;| "}
         if len(names) > 1 and max(fits.values()):

@@ -1,4 +1,4 @@
-"""Convert columns of times: seconds or milliseconds since 1970, or ISO 8601 text."""
+"""Convert columns of times: seconds, or milli-, micro- or nanoseconds, since 1970, or ISO 8601 text."""
 
 import numpy as np
 import pandas as pd
@@ -6,7 +6,15 @@ import pandas as pd
 from mobpriv.datasets.wanted import MISSING
 from mobpriv.traces.table import EARLIEST, LATEST
 
-_TIME_FORMATS = ("s", "ms", "iso")
+END_OF_DAY = "24:00"  # ISO 8601: midnight at the end of a day
+IN_WORDS = {  # formats of times
+    "s": "seconds since 1970",
+    "ms": "milliseconds since 1970",
+    "us": "microseconds since 1970",
+    "ns": "nanoseconds since 1970",
+    "iso": "text as in ISO 8601",
+    "": "a column of times",
+}
 UNREADABLE, DOUBTFUL = "time not readable", "local time doubled or skipped by a clock change"
 ZONELESS = "time without a zone among times with one"
 DIGITS_CUT = "number whose last digits a spreadsheet cut off"
@@ -19,8 +27,9 @@ _DAY_OR_MONTH_FIRST = r"^\d{1,2}[./-]\d{1,2}[./-]\d{2,4}\b.*$"
 _BLANK = ["", "NaT", *MISSING]
 _ISO = "write them as ISO 8601, 2024-09-03T17:21 (in a spreadsheet the format yyyy-mm-ddThh:mm)"
 _EARLIEST, _LATEST = (int(t.timestamp()) * 1000 for t in (EARLIEST, LATEST))
-_SINCE_1970 = {"s": 1000, "ms": 1}  # unit -> milliseconds
-_FINER = {"microseconds": 1e-3, "nanoseconds": 1e-6}  # -> milliseconds
+_SINCE_1970 = {"s": 1000, "ms": 1, "us": 1e-3, "ns": 1e-6}  # unit -> milliseconds
+_NO_DATE = r"^\d{1,2}(?::\d{2}){0,2}(?: ?[AaPp][Mm])?$"  # a time of day
+_LAST_MIDNIGHT = r"^(\d{4}[-/]?\d{2}[-/]?\d{2}[T ])24(:?00(?::?00(?:[.,]0+)?)?)(?= ?(?:Z|[+-]|$))"
 _DIGITS = {
     "YYYY": r"(?:19|20)\d\d",
     "YY": r"\d\d",
@@ -57,10 +66,10 @@ class Unclear(ValueError):
 
 
 def time_format(values: pd.Series) -> str:
-    """The format of a column of times: "s" or "ms" since 1970, "iso" for text, "" for a column of type time.
+    """The format of a column of times: "s", "ms", "us" or "ns" since 1970, "iso" for text, "" for a column of type time.
 
-    Numbers are seconds (or milliseconds) if most of them, in that unit, lie in 1980 … 2099; no number does in both units.
-    Raises :class:`Unclear` for numbers that do in neither, and for text that is mostly not ISO 8601.
+    Numbers are of a unit if most of them, in that unit, lie in 1980 … 2099; no number does in two units.
+    Raises :class:`Unclear` for numbers that do in none, and for text that is mostly not ISO 8601.
     """
     if values.dtype.kind == "M" or isinstance(values.dtype, pd.DatetimeTZDtype):
         return ""
@@ -73,16 +82,17 @@ def time_format(values: pd.Series) -> str:
         other = text[~_plain(text).str.fullmatch(f"{_LOCAL}|{_ZONED}", na=False).to_numpy()]
         if 2 * len(other) > len(text):
             rule = f"times such as {other.iloc[0]!r} are neither numbers nor ISO 8601: {_ISO}"
+            if 2 * other.str.fullmatch(_NO_DATE, na=False).sum() > len(other):
+                rule = f"times such as {other.iloc[0]!r} are neither numbers nor ISO 8601, because they have no date: {_ISO}"
             raise Unclear(_mixed(other) or rule, {})
         return "iso"
     for unit, ms in _SINCE_1970.items():
         if _possible(number * ms):
             return unit
-    finer = next((unit for unit, ms in _FINER.items() if _possible(number * ms)), "")
-    looks = f" (they may be {finer})" if finer else ""
+    hours = " (they may be hours of a day, without its date)" if ((number >= 0) & (number <= 24)).all() else ""
     raise Unclear(
-        f"times are numbers such as {number[0]:.16g}, in 1980 … 2099 neither as seconds nor as milliseconds since 1970{looks}: "
-        "write them as one of these, or as text (ISO 8601)",
+        f"times are numbers such as {number[0]:.16g}, in 1980 … 2099 neither as seconds nor as milli-, micro- or nanoseconds since "
+        f"1970{hours}: write them as one of these, or as text (ISO 8601)",
         {},
     )
 
@@ -136,16 +146,16 @@ def times(
 ) -> tuple[pd.Series, dict[str, np.ndarray]]:
     """A column as times in UTC (datetime64[ms, UTC]), and for each way a time can fail the mask of those that do (NaT).
 
-    * ``time`` is ``"s"`` or ``"ms"`` (since 1970-01-01 UTC, whole or not), ``"iso"`` (text), or None: numbers are seconds, text
-      is ISO 8601.
+    * ``time`` is ``"s"``, ``"ms"``, ``"us"`` or ``"ns"`` (since 1970-01-01 UTC, whole or not), ``"iso"`` (text), or None: numbers
+      are seconds, text is ISO 8601. In text 24:00 is midnight at the end of a day.
     * ``zone`` is the zone of texts and dates that name none. Without it they are an error, because a guess would shift days (a
       few among many that name one are left out).
     * ``part``: ``values`` are a part of a column that was checked before, so no error depends on the majority of the values.
 
     Empty values become NaT and are in no mask.
     """
-    if time is not None and time not in _TIME_FORMATS:
-        raise ValueError(f'time must be "s", "ms" or "iso" (got {time!r})')
+    if time is not None and time not in (*_SINCE_1970, "iso"):
+        raise ValueError(f'time must be "s", "ms", "us", "ns" or "iso" (got {time!r})')
     known_zone(zone)
     if isinstance(values.dtype, pd.CategoricalDtype):
         values = values.astype(values.cat.categories.dtype)
@@ -163,9 +173,9 @@ def times(
         if dates := _dates(first):
             raise Unclear(f"{source}: times such as {first[0]:.0f} look like dates written as {dates}: {_ISO}", {})
     if time != "iso":
-        unit = 1000 if time in (None, "s") else 1
-        if values.dtype == "int64" and len(values) and _EARLIEST // unit <= values.min() and values.max() < _LATEST // unit:
-            # fast path for the common case
+        unit = _SINCE_1970[time or "s"]
+        fast = unit >= 1 and values.dtype == "int64" and len(values)  # for the common case
+        if fast and _EARLIEST // unit <= values.min() and values.max() < _LATEST // unit:
             ms = pd.Series((values.to_numpy() * unit).view("datetime64[ms]"), values.index, copy=False)
             return ms.dt.tz_localize("UTC"), {}
         number = pd.to_numeric(values, errors="coerce").to_numpy(float, na_value=np.nan)
@@ -186,17 +196,20 @@ def _refuse_text(values: pd.Series, time: str, source: str) -> None:
 
 
 def _from_numbers(values: pd.Series, number: np.ndarray, unit: str, source: str, part: bool):
-    ms = np.rint(number * (1000 if unit == "s" else 1))
+    ms = np.rint(number * _SINCE_1970[unit])
     cut = digits_cut(values.astype("str"), r"[Ee]\+?") if values.dtype.kind not in "iuf" else np.zeros(len(values), bool)
     known = np.isfinite(ms) & ~cut
     outside = known & ~((ms >= _EARLIEST) & (ms < _LATEST))
     if 2 * outside.sum() > known.sum() and not part:
         row = int(outside.argmax())
-        read, other = ("seconds", "milliseconds") if unit == "s" else ("milliseconds", "seconds")
+        other = next(
+            (other for other, ms_of in _SINCE_1970.items() if _possible(number[known] * ms_of)), "ms" if unit == "s" else "s"
+        )
+        read, asked = (IN_WORDS[of].removesuffix(" since 1970") for of in (unit, other))
         raise Unclear(
             f"{source}: times read as {read} lie outside 1980 … 2099 "
-            f"({int(outside.sum())} records, first {number[row]:.15g} in row {row}): are they {other}?",
-            {"time": "ms" if unit == "s" else "s"},
+            f"({int(outside.sum())} records, first {number[row]:.15g} in row {row}): are they {asked}?",
+            {"time": other},
         )
     known &= (ms >= YEAR_1) & (ms <= YEAR_9999)
     out = np.where(known, ms, 0).astype("int64").astype("datetime64[ms]")
@@ -228,7 +241,14 @@ def _from_text(text: pd.Series, zone: str | None, source: str, part: bool):
 
 
 def _parsed(text: pd.Series, utc: bool = False) -> pd.Series:
-    return pd.to_datetime(text, format="ISO8601", errors="coerce", utc=utc).dt.as_unit("ms")
+    parsed = pd.to_datetime(text, format="ISO8601", errors="coerce", utc=utc).dt.as_unit("ms")
+    failed = text[parsed.isna()]
+    if len(failed):
+        midnight = failed.str.replace(_LAST_MIDNIGHT, r"\g<1>00\2", regex=True)
+        midnight = midnight[midnight != failed]
+        day = pd.to_datetime(midnight, format="ISO8601", errors="coerce", utc=utc).dt.as_unit("ms")
+        parsed[midnight.index] = day + pd.Timedelta(days=1)
+    return parsed
 
 
 def known_zone(zone: str | None) -> None:

@@ -30,8 +30,9 @@ from mobpriv.base.ranges import positive, true_or_false
 from mobpriv.base.ranges import whole as whole_number
 from mobpriv.datasets import cells_beside, is_parquet, read_cells, recognised
 from mobpriv.datasets.call_tables import call_blocks
-from mobpriv.datasets.recognition import Reading, pq_names
-from mobpriv.datasets.tables import check_columns, complete_parquet, existing, head
+from mobpriv.datasets.formats import READERS
+from mobpriv.datasets.recognition import Reading
+from mobpriv.datasets.tables import check_columns, column_names, complete_parquet, existing
 from mobpriv.datasets.times import Unclear, known_zone
 from mobpriv.datasets.wanted import MISSING
 from mobpriv.icp.profiles import Extraction, Window, as_icps, keys_of_masks, towns_of
@@ -125,13 +126,18 @@ def make_job(files, window, cells, columns, time, zone, every_slot, both_cells, 
     paths = [existing(path) for path in ([files] if isinstance(files, str | os.PathLike) else files)]
     if not paths:
         raise ValueError("files must name one file or more (got none)")
+    for path in paths:
+        if path.suffix.lower() in READERS and not is_parquet(path):
+            raise ValueError(
+                f"{path}: only text and Parquet are read in parts: write it as Parquet (mobpriv validate, with -o)"
+            )
     reading = recognised(paths[0], columns, time, zone, "calls")
     if reading.zone:
         known_zone(reading.zone)
     _check_roles(paths[0], reading, window, every_slot, both_cells)
     chunks = []
     for path in paths:
-        check_columns(path, pq_names(path) if is_parquet(path) else head(path)[0], reading.columns)
+        check_columns(path, column_names(path), reading.columns)
         chunks += _chunks_of(path, chunk)
     if not isinstance(cells, pd.DataFrame):
         cells = read_cells(cells_beside(paths[0]) if cells is None else cells)

@@ -56,7 +56,12 @@ def matched(original: Traces, protected: Traces, pairs: Mapping[str, str] | None
 
 def read_pairs(file: Path) -> dict[str, str]:
     """The pairs in a CSV file with the columns ``protected`` and ``original``; its names stay text."""
-    table = pd.read_csv(file, dtype=str, keep_default_na=False)
+    try:
+        table = pd.read_csv(file, dtype=str, keep_default_na=False)
+    except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError):
+        raise ValueError(
+            f"{file}: no table of pairs: write the names protected,original and a pair on each line, as UTF-8"
+        ) from None
     missing = [name for name in ("protected", "original") if name not in table]
     if missing:
         raise ValueError(f"{file} needs the columns protected and original (it has {', '.join(table)})")

@@ -121,11 +121,12 @@ def _new_names(n: int, rng: np.random.Generator) -> list[str]:
 
 
 def _times(traces: Traces, form: str) -> pd.Series:
-    """The times as the given table writes them: "s" or "ms" since 1970, "iso", or "" for a column of times."""
+    """The times as the given table writes them: numbers since 1970 in a unit, "iso", or "" for a column of times."""
     if form == "iso":
         return traces["t"].dt.strftime("%Y-%m-%dT%H:%M:%S.%f").str[:-3] + "Z"
     since_1970 = pd.Series(milliseconds(traces), traces.index)
-    return {"ms": since_1970, "s": since_1970 / 1000}.get(form, traces["t"])
+    in_unit = {"ns": since_1970 * 10**6, "us": since_1970 * 1000, "ms": since_1970, "s": since_1970 / 1000}
+    return in_unit.get(form, traces["t"])
 
 
 def _guarantee(mechanism, traces: Traces, rng: np.random.Generator) -> str:

@@ -229,9 +229,20 @@ def kept_and_left_out(
     repeated, shared = np.zeros(len(kept), bool), _at_one_time(kept["user"].cat.codes.to_numpy(), milliseconds(kept))
     repeated[shared] = kept.loc[shared, columns].duplicated().to_numpy()
     if repeated.any():
-        left_out.append(problem("record repeated", repeated, kept, "one copy is kept"))
+        of_kept = problem("record repeated", repeated, kept, "one copy is kept")
+        row = _row_before_sorting(table, kept, of_kept.row, bad)
+        left_out.append(of_kept._replace(row=row, place=f"row {row}"))
         kept = rows(kept, ~repeated)
     return kept, pd.DataFrame(left_out, columns=TableProblem._fields)
+
+
+def _row_before_sorting(table: pd.DataFrame, kept: pd.DataFrame, row: int, bad: np.ndarray) -> int:
+    """The row of ``table`` that is this row of ``kept``: its rows that are not ``bad``, sorted."""
+    time, of_kept = milliseconds(kept), kept["user"].cat.codes.to_numpy()
+    before = int(((time[:row] == time[row]) & (of_kept[:row] == of_kept[row])).sum())  # equal times keep their order
+    same = np.flatnonzero((milliseconds(table) == time[row]) & ~bad)
+    of_user = table["user"].iloc[same].astype(str) == kept["user"].iloc[row]
+    return int(same[of_user.to_numpy()][before])
 
 
 @numba.njit(cache=True)

@@ -160,7 +160,7 @@ def sample(counts: pd.DataFrame, rng: np.random.Generator, n: int = USERS, least
     if len(candidates) < n:
         raise ValueError(
             f"a sample of {n} users needs as many with {least} distinct POIs or more (got {len(candidates)} of {len(counts)}): "
-            "choose a smaller n or a smaller least"
+            "sample fewer users, or users of fewer POIs"
         )
     return candidates.iloc[np.sort(rng.choice(len(candidates), n, replace=False))]
 
@@ -183,7 +183,7 @@ def pois_of(cells: pd.DataFrame, m: int = POIS, choose: str = "densest", use: pd
     one_of("choose", choose, ("densest", "used"))
     sites = _sites(cells)
     if len(sites) < m:
-        raise ValueError(f"{m} POIs need as many sites (the {len(cells)} cells are at {len(sites)}): choose a smaller m")
+        raise ValueError(f"{m} POIs need as many sites (the {len(cells)} cells are at {len(sites)}): choose fewer POIs")
     if choose == "used":
         if use is None:
             raise ValueError('choose="used" needs use: a Series of the number of calls of each cell')

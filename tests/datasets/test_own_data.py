@@ -93,11 +93,11 @@ def test_a_position_that_is_not_known_is_left_out(tmp_path):
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"lng": 231.0}, "subtract 360"),
         ({"lat": 450_000_000, "lng": 70_000_000}, "E7"),
-        ({"names": ""}, "line 1 holds a record"),
+        ({"names": ""}, "there is no line of names, it seems, but a record in its place"),
         ({"names": "user,t,lat,lng,"}, "5 names of columns.*most lines have 4 values"),
         ({"names": "user,t,lat,lat"}, "2 columns are called lat"),
+        ({"names": "user,t,Lat,lat"}, "the latitude could be column Lat or lat"),
     ],
 )
 def test_a_table_is_refused_in_words_that_help(tmp_path, given, said):
@@ -105,15 +105,19 @@ def test_a_table_is_refused_in_words_that_help(tmp_path, given, said):
 
 
 def test_a_day_is_no_name_of_a_column_and_several_are(tmp_path):
-    for row, message in (("u1,2024-03-01,45,7", "line 1 holds a record"), ("u1,2024-03-01,2024-03-02,7", "no column user")):
+    for row, message in (("u1,2024-03-01,45,7", "there is no line of names"), ("u1,2024-03-01,2024-03-02,7", "no column user")):
         (tmp_path / "a.csv").write_text(f"{row}\n{row}\n")
         refuses(message, load, tmp_path / "a.csv")
 
 
 def test_what_is_left_out_says_whose_and_where_it_is_only_where_that_is_known(tmp_path):
-    (tmp_path / "a.csv").write_text(f"user,t,lat,lng\nu2,{T},45,7\nu1,{T},45,7\nu2,{T},45,7\nu1,{T},45\nu2,{T + 60},45\n")
+    """The repetition is in line 5 of the file, not where sorting puts it."""
+    (tmp_path / "a.csv").write_text(
+        f"user,t,lat,lng\nu2,{T},45,7\nu2,{T},46,7\nu1,{T},45,7\nu2,{T},45,7\nu1,{T},45\nu2,{T + 60},45\n"
+    )
     left_out = load(tmp_path / "a.csv").left_out.set_index("rule")
-    assert left_out.loc["record repeated", "place"] == "a.csv"
+    assert left_out.loc["record repeated", "place"] == "a.csv line 5"
+    assert left_out.loc["line not readable", "remedy"] == "expected 4 values, found 3; the line is left out"
     assert left_out.drop(index="record repeated")["users"].tolist() == [0]
 
 
