@@ -24,12 +24,12 @@ from mobpriv.ground.geo import distance, move
 from mobpriv.traces.table import Traces, from_blocks
 
 _LATITUDES, _LNG = (0.0, 60.0), 5.0
-_DISTANCES = (1.0, 2.0, 3.0)  # between the two places, in units of 1/ε
+_DISTANCES = (1.0, 3.0)  # between the two places, in units of 1/ε
 # classes of published positions: distance from x in units of 1/ε; by how much x' is farther, as a share of d(x, x')
-_NEAR = np.array([0.01, 0.03, 0.1, 0.2, 0.4, 0.7, 1, 1.5, 2, 3, 4, 6, 8, 12])
-_FARTHER = np.r_[np.linspace(-0.9, 0.9, 19), 0.97]
+_NEAR = np.array([0.03, 0.1, 0.3, 1, 3, 10])
+_FARTHER = np.r_[np.linspace(-0.8, 0.8, 9), 0.95]
 _CHOOSING = 4_000  # records for each place, to choose with
-_CALLS = 10  # tables for each sample
+_CALLS = 5  # tables for each sample
 _DEPENDENT = 1e-9  # p-value from which the users of a table share their noise
 
 
@@ -44,12 +44,12 @@ class EpsilonBound(NamedTuple):
 
 
 def epsilon_bound(
-    mechanism, epsilon: float, rng: np.random.Generator, records: int = 50_000, level: float = 0.01
+    mechanism, epsilon: float, rng: np.random.Generator, records: int = 20_000, level: float = 0.01
 ) -> EpsilonBound:
     """A lower bound, in 1/m, of the ε for which the mechanism is ε-geo-indistinguishable for a record.
 
     If the mechanism is ``epsilon``-geo-indistinguishable, the bound exceeds ``epsilon`` with a probability of at most ``level``.
-    Each user has one record, so that users must get independent noise: ValueError if they share it. Places are 1/ε, 2/ε and 3/ε
+    Each user has one record, so that users must get independent noise: ValueError if they share it. Places are 1/ε and 3/ε
     apart, eastwards and northwards, at two latitudes, and are compared in both directions.
 
     >>> from mobpriv.mechanisms import GeoI
@@ -59,7 +59,7 @@ def epsilon_bound(
     """
     between("epsilon", epsilon, 1e-5, 1e3, "can be tested from 0.00001 to 1000 per metre")
     whole("records", records, 100)
-    likeliest = (-np.inf,)
+    candidates = []
     for lat in _LATITUDES:
         here = _published(mechanism, (lat, _LNG), _CHOOSING, rng)
         for direction, scale in product(("east", "north"), _DISTANCES):
@@ -70,8 +70,8 @@ def epsilon_bound(
             for (x, z), (other, its_z) in permutations((((lat, _LNG), here), (place, there))):
                 for chosen in _sets(z[::2], its_z[::2], x, other, epsilon, metres):
                     bound = _log_ratio(chosen(z[1::2]), chosen(its_z[1::2]), level) / metres
-                    likeliest = max(likeliest, (bound, x, other, chosen, (lat, direction, metres)), key=lambda found: found[0])
-    _, x, other, chosen, (lat, direction, metres) = likeliest
+                    candidates.append((bound, x, other, chosen, (lat, direction, metres)))
+    _, x, other, chosen, (lat, direction, metres) = max(candidates, key=lambda candidate: candidate[0])
     ratio = _log_ratio(*(chosen(_published(mechanism, place, records, rng)) for place in (x, other)), level)
     return EpsilonBound(max(ratio, 0.0) / metres, lat, direction, metres, records)
 
@@ -93,14 +93,16 @@ def _published(mechanism, place: tuple[float, float], records: int, rng: np.rand
 
 def _first_positions(published: Traces, users: pd.Index) -> np.ndarray:
     first = published.drop_duplicates("user")
-    return first.set_index(first["user"].astype(str))[["lat", "lng"]].reindex(users).to_numpy()
+    positions, user = np.full((len(users), 2), np.nan), first["user"].cat
+    positions[users.get_indexer(user.categories)[user.codes]] = first[["lat", "lng"]]
+    return positions
 
 
-def _sets(z, its_z, x, other, epsilon: float, metres: float) -> tuple[Callable, Callable]:
-    """Two sets E, as functions that give the mask of published positions in E: chosen so that x publishes in E and x' does not.
+def _sets(z, its_z, x, other, epsilon: float, metres: float) -> tuple[Callable, ...]:
+    """Three sets E, each a function that gives the mask of published positions in E: x publishes there, x' hardly does.
 
-    The first is a union of classes. The second has the very positions that were published of x, and not of x': noise that is
-    rounded may leave the last digits of x as they are.
+    The first is a union of classes. The second is what lies beyond all that was published of x': noise may be cut off. The
+    third has the very positions that were published of x, and not of x': rounded noise may keep the last digits of x.
     """
 
     def classes(z):
@@ -113,8 +115,13 @@ def _sets(z, its_z, x, other, epsilon: float, metres: float) -> tuple[Callable, 
     a, b = (np.bincount(classes(sample), minlength=n_classes) for sample in (z, its_z))
     order = np.argsort(-(a + 0.5) / (b + 0.5), kind="stable")
     best = order[: 1 + _lower_bound(np.cumsum(a[order]), np.cumsum(b[order]), len(z), 0.01).argmax()]
+    reach = np.nanmax(distance(*other, *its_z.T), initial=0.0)
     seen = _positions(z).difference(_positions(its_z))
-    return (lambda z: np.isin(classes(z), best)), (lambda z: _positions(z).isin(seen))
+    return (
+        lambda z: np.isin(classes(z), best),
+        lambda z: distance(*other, *z.T) > reach,
+        lambda z: _positions(z).isin(seen),
+    )
 
 
 def _positions(z: np.ndarray) -> pd.MultiIndex:

@@ -142,9 +142,9 @@ def _places(traces: Traces) -> np.ndarray:
 
 
 def _decimals_of(traces: Traces) -> int:
-    """The number of decimals, at most 7, that suffices for most of the coordinates."""
+    """The number of decimals, at most 7, that suffices for most latitudes and for most longitudes."""
     degrees = traces[["lat", "lng"]].to_numpy()
-    suffices = (n for n in range(_DECIMALS) if np.median(np.abs(degrees.round(n) - degrees)) < 1e-9)
+    suffices = (n for n in range(_DECIMALS) if np.median(np.abs(degrees.round(n) - degrees), axis=0).max() < 1e-9)
     return next(suffices, _DECIMALS)
 
 

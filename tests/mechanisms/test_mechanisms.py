@@ -73,11 +73,6 @@ class TestEveryMechanism:
         numba.set_num_threads(1)
         pd.testing.assert_frame_equal(mechanism.protect(traces, np.random.default_rng(1)), shared, check_exact=True)
 
-    def test_too_few_users_are_refused(self, mechanism, traces):
-        if getattr(mechanism, "k", 1) > 1:
-            with pytest.raises(ValueError, match=r"k must not exceed the number of users \(k is 2, there is 1 user\)"):
-                mechanism.protect(as_traces(traces.head(1)), np.random.default_rng(1))
-
     def test_equal_times(self, mechanism, traces):
         """All records of a user at one time: allowed by ``Traces``."""
         frozen = as_traces(traces.assign(t=traces["t"].min()))
