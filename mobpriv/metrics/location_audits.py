@@ -102,7 +102,7 @@ def _sets(z, its_z, x, other, epsilon: float, metres: float) -> tuple[Callable, 
     """Three sets E, each a function that gives the mask of published positions in E: x publishes there, x' hardly does.
 
     The first is a union of classes. The second is what lies beyond all that was published of x': noise may be cut off. The
-    third has the very positions that were published of x, and not of x': rounded noise may keep the last digits of x.
+    third has the positions that were published of x, and not of x', to the last digit: rounded noise may keep the digits of x.
     """
 
     def classes(z):

@@ -63,7 +63,7 @@ def from_class(text: str):
 
 
 def _imported(place: str) -> ModuleType:
-    """The module of a name, searched in the current folder first, or of a file, which finds the modules beside it."""
+    """The module of a name, searched in the current folder first, or of a file, which finds the modules of its folder."""
     file = Path(place)
     if is_file := place.endswith(".py"):
         if not file.is_file():

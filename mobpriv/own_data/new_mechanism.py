@@ -36,15 +36,15 @@ class {title}:
     def __post_init__(self):
         positive("alpha", self.alpha, "m")
 
-    def protect(self, traces: Traces, rng: np.random.Generator) -> Traces:
-        """The protected traces; ``traces`` stays as it is."""
-        users, offsets = by_user(traces)  # user i has the rows offsets[i] … offsets[i + 1] − 1
-        lat, lng = (traces[column].to_numpy().copy() for column in ("lat", "lng"))
-        per_user(self._alter, rng, offsets, lat, lng)
-        return as_traces(traces.assign(lat=lat, lng=lng))
-
     def _alter(self, rng: np.random.Generator, lat: np.ndarray, lng: np.ndarray) -> None:
         """Change one user's positions, in degrees, with her own random numbers: nothing yet."""
+
+    def protect(self, traces: Traces, rng: np.random.Generator) -> Traces:
+        """The protected traces."""
+        _, offsets = by_user(traces)  # user i has the rows offsets[i] … offsets[i + 1] − 1
+        lat, lng = (traces[column].to_numpy().copy() for column in ("lat", "lng"))  # the given table must not change
+        per_user(self._alter, rng, offsets, lat, lng)
+        return as_traces(traces.assign(lat=lat, lng=lng))
 '''
 
 _TEST = '''"""{title} keeps the contract of mechanisms; add what the paper promises."""
