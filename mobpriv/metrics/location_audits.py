@@ -54,7 +54,7 @@ def epsilon_bound(
 
     >>> from mobpriv.mechanisms import GeoI
     >>> bound = epsilon_bound(GeoI(0.01), 0.01, np.random.default_rng(1), records=2000)
-    >>> 0.008 < bound.epsilon <= 0.01
+    >>> 0.005 < bound.epsilon <= 0.01
     True
     """
     between("epsilon", epsilon, 1e-5, 1e3, "can be tested from 0.00001 to 1000 per metre")

@@ -89,8 +89,9 @@ def judge(
 ) -> pd.DataFrame:
     """The numbers of the protected table and of each mechanism of ``against``, a row each.
 
-    ``protected``: see :func:`matched`; ``given``: its name in the result. The columns are mechanism, quantity (of :data:`UNITS`), value, low, high, n. Rates
-    are over the users attacked; the others are the median over the users that are published, in m for distances.
+    ``protected``: see :func:`matched`; ``given``: its name in the result. The columns are mechanism, quantity (of
+    :data:`UNITS`), value, low, high, n. Rates are over the users attacked; the others are the median over the users that are
+    published, in m for distances.
     """
     known, secret = split_in_half(original, "set")
     middle, users = secret["t"].min(), by_user(secret)[0]
