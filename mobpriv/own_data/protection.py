@@ -105,7 +105,7 @@ def protect(
     table = published.assign(user=pd.Categorical(published["user"].map(dict(zip(users, names, strict=True))), sorted(names)))
     table = table.sort_values(["user", "t"], kind="stable", ignore_index=True)
     columns = reading.columns if reading else {name: name for name in COLUMNS}
-    unchanged = int(np.isin(_places(table), _places(traces)).sum())
+    unchanged = int(_places(table).isin(_places(traces)).sum())  # numpy's isin takes eight times as long
     # a mechanism that moves some records only: more decimals would mark those that it moved
     decimals = _decimals_of(traces) if 0 < unchanged < len(table) else _DECIMALS
     warnings = _warnings(traces, table, len(users), unchanged)
@@ -135,10 +135,10 @@ def _new_names(n: int, rng: np.random.Generator) -> list[str]:
     return [f"{mark}-{number:0{digits}d}" for number in 1 + rng.permutation(n)]
 
 
-def _places(traces: Traces) -> np.ndarray:
+def _places(traces: Traces) -> pd.Series:
     """A whole number for each position, to 7 decimals."""
     lat, lng = (np.rint(traces[name].to_numpy() * 10**_DECIMALS).astype(np.int64) for name in ("lat", "lng"))
-    return (lat << 32) + lng
+    return pd.Series((lat << 32) + lng)
 
 
 def _decimals_of(traces: Traces) -> int:
