@@ -1,4 +1,4 @@
-"""The command line: ``mobpriv run | assess | book | real | show | validate | protect | judge | data``.
+"""The command line: ``mobpriv run | assess | book | real | show | validate | protect | judge | new | data``.
 
 Exit codes:
 
@@ -23,7 +23,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from mobpriv import __version__
@@ -37,6 +37,8 @@ app = typer.Typer(
 )
 data_app = typer.Typer(help="List, describe and download data sets.", no_args_is_help=True)
 app.add_typer(data_app, name="data")
+new_app = typer.Typer(help="Write files to start from.", no_args_is_help=True)
+app.add_typer(new_app, name="new")
 _stdout, _stderr = Console(highlight=False), Console(stderr=True, highlight=False)
 _EXAMPLES = {"traces": "thesis_3_mechanisms", "calls": "dchi_booleans"}  # notebook proposed for a first run on a table
 _OF_MUNICIPALITIES = "primule_risk"  # also proposed if the cells have municipalities
@@ -52,20 +54,32 @@ _Time = Annotated[
     str, typer.Option("--time", help="Format of the times: s, ms, us, ns (since 1970) or iso (default: recognised).")
 ]
 _Zone = Annotated[str, typer.Option("--zone", help="Time zone of times without one, for instance Europe/Paris.")]
+_OF_THE_BOOK = (
+    "filelock",
+    "ipykernel",
+    "nbclient",
+    "nbconvert",
+    "nbformat",
+    "papermill",
+    "pybtex",
+)  # packages of the extra "book"
 _KIND_WORDS = {"traces": "positions", "calls": "call records"}
 
 
 @contextmanager
 def one_clear_line(
-    table: Path | None = None, given: dict[str, str] | None = None, command: Callable | None = None
+    table: Path | None = None,
+    given: dict[str, str] | None = None,
+    command: Callable | None = None,
+    steps: bool = False,
 ) -> Iterator[None]:
     """Turn errors into messages: wrong input gives one line and exit code 2, a failed run its traceback and exit code 1.
 
     ``table``: the file that is read; ``given``: options for reading it. If options are missing, the line ends with the
-    command that has them: ``command`` makes it from the options (default: ``mobpriv validate``).
+    command that has them: ``command`` makes it from the options (default: ``mobpriv validate``). ``steps``: whether an
+    interrupted command leaves finished steps.
     """
     from mobpriv import datasets
-    from mobpriv.book import build, claims, running
 
     def stop(*_):
         raise KeyboardInterrupt  # clean up as after Ctrl-C
@@ -74,7 +88,7 @@ def one_clear_line(
         signal.signal(signal.SIGTERM, stop)
     try:
         yield
-    except (running.CellFailed, build.BuildFailed, claims.LedgerError) as error:
+    except _failures() as error:
         print(error, file=sys.stderr)
         raise typer.Exit(1) from None
     except (ValueError, OSError, datasets.NeedsRegistration) as error:
@@ -82,12 +96,27 @@ def one_clear_line(
         how = _how_to_say(command or partial(_validating, table), given or {}, asks) if asks else ""
         print(f"mobpriv: {error}{how}", file=sys.stderr)
         raise typer.Exit(2) from None
-    except KeyboardInterrupt:
+    except ModuleNotFoundError as error:
+        if error.name not in _OF_THE_BOOK:
+            raise
         print(
-            "mobpriv: interrupted (the finished steps of a run are kept: repeat the command to continue after them)",
+            f"mobpriv: this command needs {error.name}: install the packages of the book, pip install 'mobpriv[book]'",
             file=sys.stderr,
         )
+        raise typer.Exit(2) from None
+    except KeyboardInterrupt:
+        left = (
+            "the finished steps of a run are kept: repeat the command to continue after them" if steps else "nothing is written"
+        )
+        print(f"mobpriv: interrupted ({left})", file=sys.stderr)
         raise typer.Exit(130) from None
+
+
+def _failures() -> tuple[type[Exception], ...]:
+    """The errors of a failed run or build; none if the book's modules are not loaded, which need further packages."""
+    named = {"running": "CellFailed", "build": "BuildFailed", "claims": "LedgerError"}
+    loaded = {name: sys.modules.get(f"mobpriv.book.{name}") for name in named}
+    return tuple(getattr(module, named[name]) for name, module in loaded.items() if module)
 
 
 def _how_to_say(command: Callable, given: dict[str, str], asks: dict[str, str]) -> str:
@@ -166,7 +195,7 @@ def run(
     """Run a notebook; writes the executed notebook, a self-contained HTML page and the results as JSON."""
     from mobpriv.book import notebooks, running, webpage
 
-    with one_clear_line(Path(datasets[0]) if datasets else None):
+    with one_clear_line(Path(datasets[0]) if datasets else None, steps=True):
         given = _pairs(parameter or [])
         if len(datasets or []) > 1:
             raise ValueError(f"one data set is given, not several (got --data {' --data '.join(datasets)})")
@@ -294,6 +323,15 @@ def _progress() -> Iterator[Callable[[int, int, Path], None]]:
         yield lambda cell, cells, steps: bar.update(task, completed=cell, total=cells, steps=steps, visible=True)
 
 
+@contextmanager
+def _working(words: str) -> Iterator[Callable[[str], None]]:
+    """Show what is done and the elapsed time, on a terminal; the function that is given changes the words."""
+    columns = (SpinnerColumn(), TextColumn("{task.description} …", markup=False), TimeElapsedColumn())
+    with Progress(*columns, console=_stderr, transient=True, disable=not _stderr.is_terminal) as bar:
+        task = bar.add_task(words, total=None)
+        yield lambda now: bar.update(task, description=now)
+
+
 class _Steps(ProgressColumn):
     """The number of finished steps of a long notebook, including those of an interrupted run."""
 
@@ -352,7 +390,7 @@ def build_book(
     """Run every changed notebook on the embedded data and build the book."""
     from mobpriv.book import build
 
-    with one_clear_line():
+    with one_clear_line(steps=True):
         typer.echo(f"The book is at {build.build(workers=workers, quick=quick)}")
 
 
@@ -365,7 +403,7 @@ def real(
     """Run the notebooks on real data as specified in book/results/runs.yml and rewrite book/results (takes hours)."""
     from mobpriv.book import build, notebooks
 
-    with one_clear_line():
+    with one_clear_line(steps=True):
         build.real(folder, [notebooks.find(n).stem for n in notebook or []], workers)
 
 
@@ -522,8 +560,9 @@ def protect(
         if not len(data_set.traces):
             raise ValueError(f"{data} holds no records")
         rng = SystemGenerator() if seed is None else np.random.default_rng(seed)
-        with _stderr.status(f"protecting {counted(len(data_set.traces), 'record')} …"):
-            protected = protection.protect(data_set.traces, chosen, rng, reading, keep_names)
+        kind = protection.time_type_of(Path(place), reading) if reading else None
+        with _working(f"protecting {counted(len(data_set.traces), 'record')}"):
+            protected = protection.protect(data_set.traces, chosen, rng, reading, keep_names, kind)
         left_out = {problem.rule: int(problem.records) for problem in data_set.left_out.itertuples()}
         protected.manifest["records"]["left out when read"] = left_out
         protected.manifest["input"] = {"file": data_set.source, "sha256": data_set.sha256}
@@ -536,12 +575,19 @@ def protect(
             f"{counted(records['given'], 'record')} of {counted(users['given'], 'user')} given, {shown(records['published'])} of "
             f"{counted(users['published'], 'user')} published: {output}\nguarantee: {protected.manifest['guarantee']}\nmanifest: {manifest}"
         )
+        for warning in protected.manifest["warnings"]:
+            typer.echo(f"Warning: {warning}")
 
 
 @app.command()
 def judge(
     original: Annotated[str, typer.Argument(help="The table before protection: a file, or the name of a data set.")],
-    protected: Annotated[Path, typer.Argument(help="The table after protection, of any mechanism.")],
+    protected: Annotated[
+        str,
+        typer.Argument(
+            help="The table after protection, of any mechanism; or a mechanism: module:Class or file.py:Class(parameter=value)."
+        ),
+    ],
     pairs: Annotated[
         Path | None,
         typer.Option(help="CSV table of the users' names, with the columns protected and original (default: equal names)."),
@@ -549,7 +595,7 @@ def judge(
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="Write all numbers with intervals to this CSV file.")
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the published mechanisms' noise.")] = 1,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the mechanisms' noise.")] = 1,
     user: _User = "",
     t: _TimeColumn = "",
     lat: _Lat = "",
@@ -557,10 +603,10 @@ def judge(
     time: _Time = "",
     zone: _Zone = "",
 ):
-    """Compare a protected table with the published mechanisms on the same original: which users are re-identified, and what is lost."""
+    """Compare a protected table, or a mechanism of yours, with the published mechanisms on the same original: which users are re-identified, and what is lost."""
     import numpy as np
 
-    from mobpriv.own_data import judging
+    from mobpriv.own_data import judging, loading
 
     given = {"user": user, "t": t, "lat": lat, "lng": lng, "time": time, "zone": zone}
     given = {name: value for name, value in given.items() if value}
@@ -574,23 +620,31 @@ def judge(
         seed,
     ]
     with one_clear_line(Path(original), given, partial(_command, words)):
+        of_class = loading.names_a_class(protected)
+        if of_class and pairs:
+            raise ValueError("a mechanism keeps the users' names: leave out --pairs")
         inputs = [Path(table).resolve() for table in (original, protected, pairs) if table]
         if output and (output.suffix.lower() != ".csv" or output.is_dir() or output.resolve() in inputs):
             raise ValueError(f"the numbers go to a file of their own that ends in .csv (got -o {output})")
         if output and not output.resolve().parent.is_dir():  # before the attacks, which take a minute
             raise FileNotFoundError(f"there is no folder {output.resolve().parent} for the output: make it, or take another -o")
-        read = [_traces(_resolved(str(table)), given, of_both=True) for table in (original, protected)]
+        mechanism = loading.from_class(protected) if of_class else None
+        tables = [original] if mechanism else [original, protected]
+        read = [_traces(_resolved(str(table)), given, of_both=not mechanism) for table in tables]
         for role, name in given.items():
             if role not in ("time", "zone") and not any(reading and reading.columns[role] == name for _, reading in read):
                 raise ValueError(f"no table has the column {name} that {_OPTIONS[role]} names")
-        before, after = (data_set for data_set, _ in read)
-        for data_set in (before, after):
+        for data_set, _ in read:
             _report(data_set)
-        _check_overlap(before.traces, after.traces)
-        known_pairs = judging.read_pairs(pairs) if pairs else None
-        table = judging.matched(before.traces, after.traces, known_pairs)
-        with _stderr.status("attacking the table, and the original under each published mechanism …"):
-            numbers = judging.judge(before.traces, table, np.random.default_rng(seed))
+        before = read[0][0].traces
+        if mechanism:
+            table, of = _tested(mechanism, protected, before, seed), "given mechanism"
+        else:
+            after = read[1][0].traces
+            _check_overlap(before, after)
+            table, of = judging.matched(before, after, judging.read_pairs(pairs) if pairs else None), "given table"
+        with _working("attacking the table, and the original under each published mechanism"):
+            numbers = judging.judge(before, table, np.random.default_rng(seed), given=of)
         _print_numbers(numbers)
         if output:
             part = output.with_name(f".{output.name}.part")
@@ -647,6 +701,25 @@ def _check_overlap(original, protected) -> None:
         )
 
 
+def _tested(mechanism, name: str, traces, seed: int):
+    """The traces under a mechanism, after the tests of its contract and of its claim."""
+    import numpy as np
+
+    from mobpriv.own_data import contract, judging
+
+    with _working("testing the contract") as watch:
+        if broken := contract.broken_rules(mechanism, lambda rule: watch(f"testing the contract: {rule}")):
+            raise ValueError("\nmobpriv: ".join(f"{name}: {line}" for line in broken))
+        typer.echo(f"{name}: the tests find no broken rule of a mechanism's contract")
+        if contract.depends_on_others(mechanism, contract.walks()):
+            typer.echo("Note: a user's published records depend on the other users of the table")
+        if getattr(mechanism, "epsilon", None) is not None:
+            watch(f"testing the claim ε = {mechanism.epsilon}")
+            typer.echo(judging.tested_claim(mechanism, np.random.default_rng(seed)))
+        watch(f"protecting {counted(len(traces), 'record')}")
+        return contract.published_by(mechanism, traces, np.random.default_rng(seed), quote=False)
+
+
 def _print_numbers(numbers) -> None:
     """A row per mechanism, a column per quantity."""
     from mobpriv.own_data.judging import UNITS
@@ -661,7 +734,7 @@ def _print_numbers(numbers) -> None:
             for number, unit in ((by_name.loc[name], unit) for name, unit in UNITS.items())
         ]
         table.add_row(mechanism, *cells)
-    _stdout.print(table)
+    Console(highlight=False, width=max(_stdout.width, 140)).print(table)  # readable in a pipe too
 
 
 def _options_for(reading, given: dict[str, str]) -> dict[str, str]:
@@ -761,6 +834,17 @@ def _print_contents(records, cells) -> None:
     _stdout.print(
         f"latitude {records['lat'].min():.5f} to {records['lat'].max():.5f}, longitude {records['lng'].min():.5f} to {records['lng'].max():.5f}"
     )
+
+
+@new_app.command("mechanism")
+def new(name: Annotated[str, typer.Argument(help="Name of the file, in small letters, for instance my_mechanism.")]):
+    """Write NAME.py, a mechanism that protects nothing yet, and its test test_NAME.py, in the current folder."""
+    from mobpriv.own_data import new_mechanism
+
+    with one_clear_line():
+        file, test = new_mechanism.write(name, Path())
+        kind = "".join(word.capitalize() for word in name.split("_"))
+        typer.echo(f"written: {file} and {test}\nTo judge it on a table of yours:\n  mobpriv judge my.csv {file}:{kind}")
 
 
 @data_app.command("list")

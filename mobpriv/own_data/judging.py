@@ -5,7 +5,9 @@ halves meet in the middle of the original's time span.
 """
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -16,9 +18,10 @@ from mobpriv.base import estimates
 from mobpriv.ground.grid import SquareGrid
 from mobpriv.mechanisms import W4M, GeoI, Nothing, Promesse, TriLateration
 from mobpriv.metrics import area_coverage, spatial_distortion, spatio_temporal_distortion
+from mobpriv.metrics.location_audits import epsilon_bound
+from mobpriv.own_data.contract import published_by
 from mobpriv.traces.table import Traces, as_traces, by_user, rows, same_person, split_in_half
 
-_GIVEN = "given table"
 UNITS = {  # of each quantity
     "AP-Attack": "share",
     "POI-Attack": "share",
@@ -54,6 +57,21 @@ def matched(original: Traces, protected: Traces, pairs: Mapping[str, str] | None
     return as_traces(protected.assign(user=protected["user"].astype(str).map(dict(zip(users, names, strict=True)))))
 
 
+def tested_claim(mechanism, rng: np.random.Generator) -> str:
+    """What :func:`mobpriv.metrics.location_audits.epsilon_bound` says of the mechanism's ``epsilon``, in a sentence."""
+    claim = f"the claim ε = {mechanism.epsilon} per metre for each record"
+    try:
+        bound = epsilon_bound(SimpleNamespace(protect=partial(published_by, mechanism)), mechanism.epsilon, rng)
+    except ValueError as error:
+        return f"{claim} is not tested: {error}"
+    shown = f"two places {bound.distance:.3g} m apart, at latitude {bound.latitude:g}, show ε ≥ {bound.epsilon:.3g} with 99 % confidence"
+    return (
+        f"{claim} is refuted: {shown}"
+        if bound.epsilon > mechanism.epsilon
+        else f"{claim} is not refuted: {shown}. This is no proof"
+    )
+
+
 def read_pairs(file: Path) -> dict[str, str]:
     """The pairs in a CSV file with the columns ``protected`` and ``original``; its names stay text."""
     try:
@@ -71,11 +89,14 @@ def read_pairs(file: Path) -> dict[str, str]:
     return dict(zip(table["protected"], table["original"], strict=True))
 
 
-def judge(original: Traces, protected: Traces, rng: np.random.Generator, against=_PUBLISHED) -> pd.DataFrame:
+def judge(
+    original: Traces, protected: Traces, rng: np.random.Generator, against=_PUBLISHED, given: str = "given table"
+) -> pd.DataFrame:
     """The numbers of the protected table and of each mechanism of ``against``, a row each.
 
-    ``protected``: see :func:`matched`. The columns are mechanism, quantity (of :data:`UNITS`), value, low, high, n. Rates
-    are over the users attacked; the others are the median over the users that are published, in m for distances.
+    ``protected``: see :func:`matched`; ``given``: its name in the result. The columns are mechanism, quantity (of
+    :data:`UNITS`), value, low, high, n. Rates are over the users attacked; the others are the median over the users that are
+    published, in m for distances.
     """
     known, secret = split_in_half(original, "set")
     middle, users = secret["t"].min(), by_user(secret)[0]
@@ -84,7 +105,7 @@ def judge(original: Traces, protected: Traces, rng: np.random.Generator, against
         raise ValueError(f"re-identification needs at least two users with records in both halves of the time (got {n_known})")
     person = same_person(original)
     attacks = [attack.fit(known) for attack in (APAttack(), POIAttack(), PITAttack())]
-    tables = {_GIVEN: protected} | {mechanism.name: mechanism.protect(original, rng) for mechanism in against}
+    tables = {given: protected} | {mechanism.name: mechanism.protect(original, rng) for mechanism in against}
     numbers = []
     for name, table in tables.items():
         # a mechanism may move a user's records into a half in which she had none

@@ -5,7 +5,6 @@ names, and the records are sorted by these names and by time, so that their orde
 other column, so the others are left out. A manifest says what was done.
 """
 
-import ast
 import json
 import os
 from concurrent.futures import ThreadPoolExecutor
@@ -16,14 +15,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from mobpriv import __version__, mechanisms
+from mobpriv.base.numbers import counted
 from mobpriv.base.system_noise import SystemGenerator
-from mobpriv.datasets import Reading
+from mobpriv.datasets import Reading, is_parquet, sha256_of
 from mobpriv.mechanisms import GeoI
+from mobpriv.own_data.loading import keywords
 from mobpriv.traces.table import COLUMNS, Traces, by_user, milliseconds
 
 _FORMS = (".parquet", ".csv")
+_DECIMALS = 7  # of published degrees, at most: 1 cm
+_FAR = 10  # degrees of latitude, beyond which a published record is far from all given ones
 
 
 class Protected(NamedTuple):
@@ -58,18 +63,13 @@ def mechanism_of(text: str):
         )
     known = [field.name for field in fields(kind)]
     rule = f"{kind.__name__} takes {', '.join(known) or 'no parameters'}, written as {kind.__name__}(name=value)"
-    try:
-        call = ast.parse(f"f{bracket}{rest}" if bracket else "f()", mode="eval").body
-        if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name) or "#" in text:
-            raise ValueError
-        given = {keyword.arg: ast.literal_eval(keyword.value) for keyword in call.keywords}
-        if len(given) < len(call.keywords):
-            raise ValueError
-        unknown = [*map(ast.unparse, call.args), *(parameter for parameter in given if parameter not in known)]
-    except (SyntaxError, ValueError, TypeError, MemoryError, RecursionError):
-        raise ValueError(f"{rule} (got {text!r})") from None
-    if unknown:
+    given = keywords(bracket + rest, rule, text)
+    if unknown := [parameter for parameter in given if parameter not in known]:
         raise ValueError(f"{rule} (got {unknown[0]} in {text!r})")
+    if given.get("times") == "wrapper":
+        raise ValueError(
+            "times='wrapper' repeats a mistake of the thesis author's program, which moves all records to January 1970: leave it out"
+        )
     return kind(**given)
 
 
@@ -83,12 +83,17 @@ def _needed(kind: type) -> list[str]:
 
 
 def protect(
-    traces: Traces, mechanism, rng: np.random.Generator, reading: Reading | None = None, keep_names: bool = False
+    traces: Traces,
+    mechanism,
+    rng: np.random.Generator,
+    reading: Reading | None = None,
+    keep_names: bool = False,
+    time_type: pa.DataType | None = None,
 ) -> Protected:
     """The traces under the mechanism, as a table for publication, and what a reader of the table must know.
 
     ``reading``: names of the columns and form of the times, by default those of :data:`mobpriv.traces.table.Traces`. With
-    ``keep_names`` users keep their names.
+    ``keep_names`` users keep their names. ``time_type``: the type of the given column of times, if the file has types.
     """
     # signals reach the main thread only: an interrupt must not end in the middle of a draw
     with ThreadPoolExecutor(1) as thread:
@@ -100,14 +105,24 @@ def protect(
     table = published.assign(user=pd.Categorical(published["user"].map(dict(zip(users, names, strict=True))), sorted(names)))
     table = table.sort_values(["user", "t"], kind="stable", ignore_index=True)
     columns = reading.columns if reading else {name: name for name in COLUMNS}
-    table["t"] = _times(table, reading.time if reading else "")
+    unchanged = int(_places(table).isin(_places(traces)).sum())  # numpy's isin takes eight times as long
+    # a mechanism that moves some records only: more decimals would mark those that it moved
+    decimals = _decimals_of(traces) if 0 < unchanged < len(table) else _DECIMALS
+    warnings = _warnings(traces, table, len(users), unchanged)
+    table = table.assign(lat=table["lat"].round(decimals), lng=table["lng"].round(decimals))
+    whole = bool((milliseconds(traces) % 1000 == 0).all())
+    table["t"] = _times(table, reading.time if reading else "", time_type, whole)
+    guarantee, epsilon = _guarantee(mechanism, traces, rng)
     manifest = {
         "mechanism": {"name": mechanism.name, **asdict(mechanism)},
-        "guarantee": _guarantee(mechanism, traces, rng),
+        "guarantee": guarantee,
+        **({"epsilon": epsilon} if epsilon else {}),
         "users": {"given": traces["user"].nunique(), "published": len(users), "names": "kept" if keep_names else "new"},
         "records": {"given": len(traces), "published": len(table)},
         "columns": {"published": list(columns.values()), "left out": [name for name in traces if name not in COLUMNS]},
         "times": "UTC",
+        "decimals": {"of all positions": decimals, "unchanged positions": unchanged},
+        "warnings": warnings,
         "mobpriv": __version__,
     }
     pairs = pd.DataFrame({"protected": names, "original": users}).sort_values("protected", ignore_index=True)
@@ -120,29 +135,81 @@ def _new_names(n: int, rng: np.random.Generator) -> list[str]:
     return [f"{mark}-{number:0{digits}d}" for number in 1 + rng.permutation(n)]
 
 
-def _times(traces: Traces, form: str) -> pd.Series:
-    """The times as the given table writes them: numbers since 1970 in a unit, "iso", or "" for a column of times."""
+def _places(traces: Traces) -> pd.Series:
+    """A whole number for each position, to 7 decimals."""
+    lat, lng = (np.rint(traces[name].to_numpy() * 10**_DECIMALS).astype(np.int64) for name in ("lat", "lng"))
+    return pd.Series((lat << 32) + lng)
+
+
+def _decimals_of(traces: Traces) -> int:
+    """The number of decimals, at most 7, that suffices for most latitudes and for most longitudes."""
+    degrees = traces[["lat", "lng"]].to_numpy()
+    suffices = (n for n in range(_DECIMALS) if np.median(np.abs(degrees.round(n) - degrees), axis=0).max() < 1e-9)
+    return next(suffices, _DECIMALS)
+
+
+def _warnings(traces: Traces, published: Traces, users: int, unchanged: int) -> list[str]:
+    """What a publisher should know before anything else, a sentence each."""
+    if not len(published):
+        return ["the mechanism publishes no record: choose other parameters"]
+    given, lat = traces["user"].nunique(), published["lat"]
+    far = int(((lat < traces["lat"].min() - _FAR) | (lat > traces["lat"].max() + _FAR)).sum())
+    found = {
+        f"{given - users} of {counted(given, 'user')} are left out": 2 * users < given,
+        f"{unchanged} of {counted(len(published), 'record')} are published where they were": 2 * unchanged > len(published),
+        f"{far} of {counted(len(published), 'record')} are published more than {_FAR}° of latitude away from all given ones": (
+            2 * far > len(published)
+        ),
+    }
+    return [sentence for sentence, holds in found.items() if holds]
+
+
+def time_type_of(file: Path, reading: Reading) -> pa.DataType | None:
+    """The type of the column of times in a Parquet file."""
+    return pq.read_schema(file).field(reading.columns["t"]).type if is_parquet(file) else None
+
+
+def _times(traces: Traces, form: str, kind: pa.DataType | None, whole: bool) -> pd.Series:
+    """The times as the given table writes them: numbers since 1970 in a unit, "iso", or "" for a column of times.
+
+    ``kind``: the column's type, if known; ``whole``: whether all given times are whole seconds.
+    """
     if form == "iso":
         return traces["t"].dt.strftime("%Y-%m-%dT%H:%M:%S.%f").str[:-3] + "Z"
+    if not form:
+        return traces["t"].dt.as_unit(kind.unit) if kind and pa.types.is_timestamp(kind) else traces["t"]
     since_1970 = pd.Series(milliseconds(traces), traces.index)
-    in_unit = {"ns": since_1970 * 10**6, "us": since_1970 * 1000, "ms": since_1970, "s": since_1970 / 1000}
-    return in_unit.get(form, traces["t"])
+    if form in ("us", "ns"):
+        return since_1970 * {"us": 1000, "ns": 10**6}[form]
+    unit = 1000 if form == "s" else 1
+    if kind and pa.types.is_integer(kind):
+        return (since_1970 // unit).astype(kind.to_pandas_dtype())
+    if kind and pa.types.is_floating(kind):
+        return (since_1970 / unit).astype("float64")
+    return since_1970 // unit if whole or form == "ms" else since_1970 / unit
 
 
-def _guarantee(mechanism, traces: Traces, rng: np.random.Generator) -> str:
-    """What the mechanism's noise guarantees, added up over a user's records."""
+def _guarantee(mechanism, traces: Traces, rng: np.random.Generator) -> tuple[str, dict[str, float | int | str]]:
+    """What the mechanism's noise guarantees, added up over a user's records: in words, and in numbers if there is one."""
     if not isinstance(mechanism, GeoI):
-        return "none by noise: judge the table by attacks"
+        return "none by noise: judge the table by attacks", {}
     if not isinstance(rng, SystemGenerator):
-        return "none: anybody with the seed can remove the noise"
+        return "none: anybody with the seed can remove the noise", {}
     if mechanism.plane != "ground":
-        return "none stated: the noise is drawn in metres of the map, which are shorter on the ground"
+        return "none stated: the noise is drawn in metres of the map, which are shorter on the ground", {}
     counts = np.diff(by_user(traces)[1])
     per_record, median, most = mechanism.epsilon, float(np.median(counts)), int(counts.max())
+    epsilon = {
+        "unit": "1/m",
+        "each record": per_record,
+        "median user": per_record * median,
+        "user with the most records": per_record * most,
+    }
     return (
         f"geo-indistinguishability with ε = {per_record:g} per metre for each record; it adds up over a user's records: "
-        f"{per_record * median:g} per metre for the median user ({median:g} records), {per_record * most:g} for the one with the most ({most})"
-    )
+        f"{epsilon['median user']:g} per metre for the median user ({counted(median, 'record')}), "
+        f"{per_record * most:g} for the one with the most ({most})"
+    ), epsilon
 
 
 def check_output(output: Path, given: str, pairs: Path | None = None) -> None:
@@ -161,14 +228,17 @@ def check_output(output: Path, given: str, pairs: Path | None = None) -> None:
 
 def write(protected: Protected, output: Path, pairs: Path | None = None) -> Path:
     """Write the table, its manifest and on request the pairs, all or none; returns the file of the manifest."""
-    manifest = output.with_name(f"{output.name}.manifest.json")
-    text = json.dumps(protected.manifest, indent=1, ensure_ascii=False) + "\n"
-    table = protected.table
+    manifest, table = output.with_name(f"{output.name}.manifest.json"), protected.table
+
+    def describe(part: Path) -> None:
+        record = protected.manifest | {"output": {"file": output.name, "sha256": sha256_of(parts[output])}}
+        part.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
     writers = {
         output: lambda part: (
             table.to_csv(part, index=False) if output.suffix.lower() == ".csv" else table.to_parquet(part, index=False)
         ),
-        manifest: lambda part: part.write_text(text, encoding="utf-8"),
+        manifest: describe,
     }
     if pairs:
         writers[pairs] = lambda part: protected.pairs.to_csv(part, index=False)

@@ -1,5 +1,9 @@
 """A protected table beside the published mechanisms: its rates, how users are matched, the refusals."""
 
+import signal
+import subprocess
+import sys
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -86,6 +90,119 @@ def test_a_table_protected_by_the_shell_is_judged_by_it_with_its_pairs(original,
     numbers = pd.read_csv("numbers.csv")
     assert set(numbers["mechanism"]) == {"given table", "none", "Geo-I", "Promesse", "W4M", "TriLateration"}
     assert 1_500 < values(numbers, "given table").loc["distance at the time", "value"] < 2_500  # 2/ε
+
+
+MECHANISMS = """
+import time
+import numpy as np
+from mobpriv.ground.geo import move
+from mobpriv.mechanisms import GeoI
+from mobpriv.traces.table import as_traces
+
+class Noise(GeoI):
+    name = "Geo-I"  # as a published one
+
+class Stronger:
+    epsilon = 0.005
+    def protect(self, traces, rng):
+        return GeoI(0.01).protect(traces, rng)
+
+class Together:
+    def protect(self, traces, rng):
+        return as_traces(traces.assign(lat=traces["lat"] + 1e-3 * traces["lat"].max()))
+
+class Failing:
+    def protect(self, traces, rng):
+        return traces["speed"]
+
+class FailsOnMany:
+    def protect(self, traces, rng):
+        if len(traces) > 2000:
+            raise ValueError(f"a record at {traces['lat'].iloc[0]}")
+        return as_traces(traces.copy())
+
+class Careless:
+    def protect(self, traces, rng):
+        traces["lat"] += np.random.default_rng().normal(0, 1e-5, len(traces))
+        return traces
+
+class Hanging:
+    def protect(self, traces, rng):
+        print("begun", flush=True)
+        time.sleep(600)
+"""
+
+
+def line_of(word):
+    return next(number for number, line in enumerate(MECHANISMS.splitlines(), 1) if word in line)
+
+
+@pytest.fixture
+def of_mine(original, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("mobpriv.metrics.location_audits._CHOOSING", 1_000)
+    original.to_parquet("my.parquet")
+    (tmp_path / "of_mine.py").write_text(MECHANISMS)
+    return lambda call, *more: CliRunner().invoke(app, ["judge", "my.parquet", f"of_mine.py:{call}", *more])
+
+
+def test_a_mechanism_is_judged_as_its_table_would_be(of_mine, original):
+    result = of_mine("Noise(epsilon=0.02)", "--seed", "3", "-o", "numbers.csv")
+    assert result.exit_code == 0, result.stderr
+    assert "of_mine.py:Noise(epsilon=0.02): the tests find no broken rule of a mechanism's contract" in result.stdout
+    assert "the claim ε = 0.02 per metre for each record is not refuted" in result.stdout
+    assert "This is no proof" in result.stdout
+    table = GeoI(0.02).protect(original, np.random.default_rng(3))
+    expected = judge(original, table, np.random.default_rng(3), [Nothing()], "given mechanism")
+    numbers = pd.read_csv("numbers.csv")
+    for name in ("given mechanism", "none"):
+        pd.testing.assert_frame_equal(values(numbers, name), values(expected, name))
+    assert list(numbers["mechanism"].unique())[2:] == ["Geo-I", "Promesse", "W4M", "TriLateration"]
+
+
+def test_a_wrong_claim_is_refuted_and_dependence_is_noted(of_mine):
+    out = of_mine("Stronger").stdout
+    assert "the claim ε = 0.005 per metre for each record is refuted: two places" in out
+    assert "proof" not in out
+    assert "Note" not in out
+    out = of_mine("Together").stdout
+    assert "claim" not in out
+    assert "Note: a user's published records depend on the other users of the table" in out
+    assert "given" in out
+
+
+@pytest.mark.parametrize(
+    ("call", "lines"),
+    [
+        ("Failing", [f"(got KeyError: 'speed', line {line_of('speed')} of its file)"]),
+        ("Careless", ["the given table must not be changed", "the same seed must give the same table"]),
+        ("FailsOnMany", [f"(got ValueError, line {line_of('raise')} of its file)"]),
+        ("Missing", ["of_mine.py must define the class Missing"]),
+        ("Noise(epsilon=-1)", ["epsilon must be positive"]),
+    ],
+)
+def test_a_mechanism_that_cannot_be_judged_is_a_line_for_each_reason(of_mine, call, lines):
+    result = of_mine(call)
+    assert result.exit_code == 2
+    for line in lines:
+        assert line in result.stderr
+    assert all(line.startswith("mobpriv: ") for line in result.stderr.splitlines())
+    assert call == "Careless" or result.stderr.count("\n") == 1
+    assert not result.stderr.count("Traceback")
+    assert "given" not in result.stdout
+
+
+def test_a_mechanism_has_no_pairs(of_mine):
+    assert "a mechanism keeps the users' names: leave out --pairs" in of_mine("Together", "--pairs", "pairs.csv").stderr
+
+
+def test_a_mechanism_that_hangs_can_be_interrupted(of_mine):
+    command = [sys.executable, "-m", "mobpriv.cli", "judge", "my.parquet", "of_mine.py:Hanging"]
+    judging = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert judging.stdout.readline() == "begun\n"
+    judging.send_signal(signal.SIGTERM)
+    _, err = judging.communicate(timeout=60)
+    assert (judging.returncode, err) == (130, "mobpriv: interrupted (nothing is written)\n")
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from mobpriv import datasets
 from mobpriv.base.system_noise import SystemGenerator
 from mobpriv.cli import app
-from mobpriv.mechanisms import GeoI, Nothing
+from mobpriv.mechanisms import W4M, GeoI, Nothing
 from mobpriv.own_data import protection
 from mobpriv.traces.table import as_traces
 
@@ -79,6 +79,124 @@ def test_without_a_seed_nobody_can_draw_the_noise_again(file):
     assert (first["latitude"] != second["latitude"]).all()
 
 
+def crowd(users=6, records=40, decimals=5):
+    """Users who walk together, with positions of so many decimals."""
+    rng = np.random.default_rng(1)
+    lat = np.round(45 + np.cumsum(rng.normal(0, 1e-4, records)), decimals)
+    blocks = [
+        pd.DataFrame(
+            {
+                "user": f"u{i}",
+                "t": pd.date_range("2020-01-01", periods=records, freq="min", tz="UTC"),
+                "lat": np.round(lat + rng.normal(0, 2e-4, records), decimals),
+                "lng": np.round(4.8 + 0.001 * i, decimals),
+            }
+        )
+        for i in range(users)
+    ]
+    return as_traces(pd.concat(blocks, ignore_index=True))
+
+
+@pytest.mark.parametrize("decimals", [4, 5, 6])
+def test_decimals_do_not_mark_the_records_that_w4m_moves(decimals):
+    traces, mechanism = crowd(decimals=decimals), W4M(delta=20.0)
+    computed = mechanism.protect(traces, np.random.default_rng(1))["lat"]
+    moved = ~computed.isin(traces["lat"])
+    assert 0 < moved.sum() < len(moved)
+    assert (computed[moved].round(decimals) != computed[moved]).all()  # digits beyond those of the given table
+    protected = protection.protect(traces, mechanism, np.random.default_rng(1))
+    assert protected.manifest["decimals"]["of all positions"] == decimals
+    for name in ("lat", "lng"):
+        assert (protected.table[name].round(decimals) == protected.table[name]).all()
+
+
+def test_a_mechanism_that_moves_every_record_publishes_seven_decimals():
+    protected = protection.protect(crowd(), GeoI(), np.random.default_rng(1))
+    assert protected.manifest["decimals"] == {"of all positions": 7, "unchanged positions": 0}
+    assert (protected.table["lat"].round(7) == protected.table["lat"]).all()
+    assert (protected.table["lat"].round(6) != protected.table["lat"]).mean() > 0.8
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "warning"),
+    [
+        ("geoi(epsilon=1e100)", "240 of 240 records are published where they were"),
+        ("geoi(epsilon=1e-9)", "records are published more than 10° of latitude away"),
+        ("promesse(alpha=1e9)", "the mechanism publishes no record: choose other parameters"),
+        ("geoi", None),
+        ("promesse(alpha=20)", None),
+    ],
+)
+def test_a_valid_but_absurd_setting_is_a_warning(tmp_path, mechanism, warning):
+    crowd().to_parquet(tmp_path / "my.parquet")
+    code, out, _ = call(tmp_path / "my.parquet", "--with", mechanism, "-o", tmp_path / "out.parquet")
+    lines = [line for line in out.replace("\u202f", " ").splitlines() if line.startswith("Warning: ")]
+    assert (code, len(lines)) == (0, bool(warning))
+    assert not warning or warning in lines[0]
+    manifest = json.loads((tmp_path / "out.parquet.manifest.json").read_text())
+    assert len(manifest["warnings"]) == bool(warning)
+
+
+@pytest.mark.parametrize(("kept", "warnings"), [(2, ["4 of 6 users are left out"]), (3, [])])
+def test_more_than_half_of_the_users_left_out_is_a_warning(kept, warnings):
+    class First(GeoI):
+        def protect(self, traces, rng):
+            return super().protect(as_traces(traces[traces["user"].astype(str) < f"u{kept}"]), rng)
+
+    assert protection.protect(crowd(), First(), np.random.default_rng(1)).manifest["warnings"] == warnings
+
+
+TIMES = pd.Series(pd.date_range("2020-01-01", periods=40, freq="min", tz="UTC"))
+
+
+@pytest.mark.parametrize("mechanism", ["nothing", "promesse(alpha=20)"])
+@pytest.mark.parametrize(
+    "t",
+    [
+        *(TIMES.dt.as_unit(unit) for unit in ("s", "ms", "us", "ns")),
+        *((TIMES.dt.as_unit("s").astype("int64")).astype(kind) for kind in ("int32", "int64", "float64")),
+        TIMES.dt.as_unit("ms").astype("int64"),
+    ],
+    ids=lambda t: f"{t.dtype} {t.iloc[0]}",
+)
+def test_times_keep_their_type_and_unit(tmp_path, t, mechanism):
+    given = crowd().assign(t=np.tile(t.to_numpy(), 6) if t.dtype.kind != "M" else pd.concat([t] * 6, ignore_index=True))
+    given.to_parquet(tmp_path / "my.parquet")
+    assert call(tmp_path / "my.parquet", "--with", mechanism, "-o", tmp_path / "out.parquet")[0] == 0
+    published = pd.read_parquet(tmp_path / "out.parquet")["t"]
+    assert published.dtype == pd.read_parquet(tmp_path / "my.parquet")["t"].dtype
+    assert t.min() <= published.min() <= published.max() <= t.max()
+    if mechanism == "nothing":
+        assert set(published) == set(t)
+
+
+@pytest.mark.parametrize(("first", "form"), [(1_577_836_800, "int64"), (1_577_836_800.5, "float64")])
+def test_whole_seconds_of_a_text_stay_whole(tmp_path, first, form):
+    crowd().assign(t=np.tile(first + 60 * np.arange(40), 6)).to_csv(tmp_path / "my.csv", index=False)
+    assert call(tmp_path / "my.csv", "--with", "promesse(alpha=20)", "-o", tmp_path / "out.csv")[0] == 0
+    assert pd.read_csv(tmp_path / "out.csv")["t"].dtype == form
+
+
+def test_the_manifest_has_the_hash_of_the_output_and_epsilon_in_numbers(file):
+    output = file.with_name("out.csv")
+    assert call(file, "--with", "geoi(epsilon=0.02)", "-o", output)[0] == 0
+    manifest = json.loads(file.with_name("out.csv.manifest.json").read_text())
+    assert manifest["output"] == {"file": "out.csv", "sha256": datasets.sha256_of(output)}
+    assert manifest["epsilon"] == {"unit": "1/m", "each record": 0.02, "median user": 0.04, "user with the most records": 0.04}
+    assert call(file, "--with", "geoi(epsilon=0.02)", "--seed", 1, "-o", output)[0] == 0
+    assert "epsilon" not in json.loads(file.with_name("out.csv.manifest.json").read_text())
+
+
+def test_an_interrupt_says_that_nothing_is_written(file, monkeypatch):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(protection, "protect", interrupted)
+    code, _, error = call(file, "--with", "geoi", "-o", file.with_name("out.csv"))
+    assert (code, error) == (130, "mobpriv: interrupted (nothing is written)\n")
+    assert not file.with_name("out.csv").exists()
+
+
 def test_epsilon_adds_up_over_the_records_of_a_user():
     t = pd.date_range("2020-01-01", periods=8, freq="h", tz="UTC")
     traces = as_traces(pd.DataFrame({"user": list("aaaaaccd"), "t": t, "lat": 45.0, "lng": 4.8}))
@@ -104,6 +222,7 @@ def test_epsilon_adds_up_over_the_records_of_a_user():
         ("geoi(epsilon=0.01)(epsilon=1)", "GeoI takes epsilon"),
         ("geoi(epsilon=1)#x", "GeoI takes epsilon"),
         ("geoi(epsilon={[]:1})", "GeoI takes epsilon"),
+        ("w4m(times='wrapper')", "repeats a mistake of the thesis author's program, which moves all records to January 1970"),
         ("nothing(a=1)", "Nothing takes no parameters"),
         ("geoi(epsilon=-1)", "epsilon must be positive, in 1/m (got -1)"),
         ("", "a mechanism is one of"),
