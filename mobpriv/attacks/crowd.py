@@ -1,26 +1,29 @@
-"""AP-Attack's answers for crowds that are too large for the matrix of all divergences (thesis §3.2, Equation (3.3)).
+"""AP-Attack's answer for a crowd that is too large for the matrix of all divergences (thesis §3.2, Equation (3.3)).
 
-:func:`mobpriv.attacks.ap.topsoe` computes every divergence: a million users against a million are 10¹² of them. The single-output
-policy needs only the least divergence of each trace. With the gain g of two heat maps, summed over their common cells,
+:func:`mobpriv.attacks.ap.topsoe` computes every divergence; for a million traces and a million users there are 10¹². The
+single-output policy needs only the least divergence of each trace, and most users can be excluded by a bound. With the entropy H
+in nats and H(p) ≤ 2 ln 2 √(p (1 − p))::
 
-    d(X, Y) = 2 ln 2 − g,   g = Σ (X_i + Y_i) H(X_i / (X_i + Y_i)),   H the entropy in nats,
+    d(X, Y) = 2 ln 2 − Σ_i (X_i + Y_i) H(X_i / (X_i + Y_i)) ≥ 2 ln 2 (1 − Σ_i √(X_i Y_i))
 
-and H(p) ≤ 2 ln 2 √(p (1 − p)), no gain exceeds 2 ln 2 Σ √(X_i Y_i). By Cauchy and Schwarz this sum over any set of cells is at
-most √(Σ X_i · Σ Y_i). :func:`nearest` looks up a trace's cells in an index from cell to users. It stops when a user who has none of the cells looked up cannot be as near as a user already found. It computes only the divergences
-that these bounds leave. The result is exact.
+By Cauchy and Schwarz Σ √(X_i Y_i) over some of the cells is at most √(Σ X_i · Σ Y_i) over these cells. :func:`nearest` has an
+index from each cell to its users. It looks up the cells of a trace, first those with few users for their share of the trace. It
+stops when the rest of the trace is too small to make another user the nearest. Then it computes the divergences to the users
+whom the bounds do not exclude. The result is exact.
 """
 
 from typing import NamedTuple
 
 import numba
 import numpy as np
+import pandas as pd
+from scipy.sparse import csr_array
 from tqdm import tqdm
 
 from mobpriv.attacks.policies import TIE
 from mobpriv.traces.profiles import HeatMaps
 
-_LARGEST = 2 * np.log(2)
-_ROUNDING = 1e-5  # of the bounds, which are in single precision
+_ROUNDING = 1e-5  # more than single precision loses in a bound
 _AT_A_TIME = 2_000  # traces between two steps of the progress bar
 
 
@@ -33,9 +36,15 @@ class Nearest(NamedTuple):
 
 
 def nearest(a: HeatMaps, b: HeatMaps) -> Nearest:
-    """For each trace of ``a`` the least divergence of :func:`mobpriv.attacks.ap.topsoe` to the users of ``b``; memory: linear.
+    """The nearest user of ``b`` to each trace of ``a`` by :func:`mobpriv.attacks.ap.topsoe`, with memory linear in their cells.
 
     Divergences equal those of the matrix to the last digit. A trace without a common cell is 2 ln 2 from everybody.
+
+    >>> known = HeatMaps(pd.Index(["ann", "eve"]), np.array([7, 8]), csr_array([[3, 1], [1, 3]]))
+    >>> trace = HeatMaps(pd.Index(["eve"]), np.array([8, 9]), csr_array([[4, 1]]))
+    >>> result = nearest(trace, known)
+    >>> known.users[result.index].tolist(), result.divergence.round(3).tolist(), result.ties.tolist()
+    (['eve'], [0.346], [1])
     """
     if not len(b.users):
         raise ValueError("nearest needs the heat map of one known user or more (got none)")
@@ -90,81 +99,75 @@ def _divergence(dense, y, y_cell, start, end):
     return max(d, 0.0)
 
 
+@numba.njit(inline="always")
+def _needed(d):
+    """The least bound, as a share of 2 ln 2, with which a user may be as near as ``d``."""
+    return 1 - d / (2 * np.log(2.0)) - _ROUNDING
+
+
 @numba.njit(cache=True, parallel=True)
 def _nearest(x, x_cell, x_start, own, y, y_cell, y_start, root, list_start, list_user, list_root, threads):
-    users, cells = len(y_start) - 1, len(list_start) - 1
+    users, cells, largest = len(y_start) - 1, len(list_start) - 1, 2 * np.log(2.0)
     index, least, ties = np.empty(len(own), np.int64), np.empty(len(own)), np.empty(len(own), np.int64)
-    work = np.zeros((threads,3),np.int64)
     for thread in numba.prange(threads):
-        dense, dense_root = np.zeros(cells), np.zeros(cells, np.float32)
-        seen = np.zeros((users, 2), np.float32)  # over the cells looked up: the sum of roots, the user's share
-        touched = np.empty(users, np.int32)
-        near_user, near = np.empty(users, np.int32), np.empty(users)
+        dense, dense_root = np.zeros(cells), np.zeros(cells, np.float32)  # one trace's map, reset after it
+        seen = np.zeros((users, 2), np.float32)  # in the cells looked up: the sum of √(X_i Y_i), the share of Y
+        met, near_user, near = np.empty(users, np.int32), np.empty(users, np.int32), np.empty(users)
         for row in range(thread, len(own), threads):
             a, b = x_start[row], x_start[row + 1]
-            cost, rest = np.empty(b - a), 0.0
+            cost, rest = np.empty(b - a), 0.0  # rest: the share of X in cells of known users not yet looked up
             for i in range(a, b):
                 c = x_cell[i]
                 dense[c], dense_root[c] = x[i], np.sqrt(x[i])
                 cost[i - a] = (list_start[c + 1] - list_start[c]) / x[i]
                 if cost[i - a] > 0:
                     rest += x[i]
-            best = 2 * np.log(2.0)
+            best = largest
             if own[row] >= 0:
                 best = _divergence(dense, y, y_cell, y_start[own[row]], y_start[own[row] + 1])
-            known, top, top_user = 0, np.float32(0), -1
-            needed = 1 - best / _LARGEST - _ROUNDING
+            users_met, top, top_user = 0, np.float32(0), -1
             for k in np.argsort(cost):
-                c = x_cell[a + k]
-                if np.sqrt(max(rest, 0.0)) < needed:
+                if np.sqrt(max(rest, 0.0)) < _needed(best):
                     break
-                part = dense_root[c]
-                work[thread,0]+=list_start[c+1]-list_start[c]
+                c = x_cell[a + k]
                 for j in range(list_start[c], list_start[c + 1]):
                     user, other = list_user[j], list_root[j]
                     if seen[user, 0] == 0:
-                        touched[known] = user
-                        known += 1
-                    total = seen[user, 0] + part * other
+                        met[users_met] = user
+                        users_met += 1
+                    total = seen[user, 0] + dense_root[c] * other
                     seen[user, 0] = total
                     seen[user, 1] += other * other
                     if total > top:
                         top, top_user = total, user
-                rest -= dense[c]
-                if top_user >= 0:
+                if list_start[c + 1] > list_start[c]:
+                    rest -= x[a + k]
                     best = min(best, _divergence(dense, y, y_cell, y_start[top_user], y_start[top_user + 1]))
-                    needed = 1 - best / _LARGEST - _ROUNDING
-            rest = max(rest, 0.0)
             found = 0
-            for t in range(known):
-                user = touched[t]
-                bound = seen[user, 0] + np.sqrt(rest * max(1 - seen[user, 1], 0.0))
+            for m in range(users_met):
+                user = met[m]
+                bound = seen[user, 0] + np.sqrt(max(rest, 0.0) * max(1 - seen[user, 1], 0.0))
                 seen[user, 0] = seen[user, 1] = 0
-                if bound < needed:
+                if bound < _needed(best):
                     continue
-                work[thread,1]+=1
-                roots = np.float32(0)
+                bound = np.float32(0)
                 for j in range(y_start[user], y_start[user + 1]):
-                    roots += dense_root[y_cell[j]] * root[j]
-                if roots < needed:
+                    bound += dense_root[y_cell[j]] * root[j]
+                if bound < _needed(best):
                     continue
-                work[thread,2]+=1
                 d = _divergence(dense, y, y_cell, y_start[user], y_start[user + 1])
                 if d <= best + TIE:
                     near_user[found], near[found] = user, d
                     found += 1
                     best = min(best, d)
-                    needed = 1 - best / _LARGEST - _ROUNDING
-            index[row] = 0
-            least[row], ties[row] = best, 0
-            for t in range(found):
-                if near[t] <= best + TIE:
-                    ties[row] += 1
-                    if near[t] == best and (index[row]==0 or near_user[t] < index[row]):
-                        index[row] = near_user[t]
-            if best + TIE >= 2 * np.log(2.0):
-                ties[row] += users - known
+            first = users
+            ties[row] = users - users_met if largest <= best + TIE else 0  # those without a common cell
+            for n in range(found):
+                ties[row] += near[n] <= best + TIE
+                if near[n] == best:
+                    first = min(first, near_user[n])
+            index[row] = 0 if best == largest else first
+            least[row] = best
             for i in range(a, b):
                 dense[x_cell[i]] = dense_root[x_cell[i]] = 0
-    print(work.sum(0)/len(own))
     return index, least, ties
