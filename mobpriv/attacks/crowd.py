@@ -24,6 +24,7 @@ from mobpriv.attacks.policies import TIE
 from mobpriv.traces.profiles import HeatMaps
 
 _ROUNDING = 1e-5  # more than single precision loses in a bound
+_FIRST = 8  # cells of a user in one line of the processor's cache
 _AT_A_TIME = 2_000  # traces between two steps of the progress bar
 
 
@@ -51,15 +52,18 @@ def nearest(a: HeatMaps, b: HeatMaps) -> Nearest:
     cells = np.union1d(a.cells, b.cells)
     x, x_cell, x_start = _rows(a, cells)
     y, y_cell, y_start = _rows(b, cells)
-    root = np.sqrt(y).astype(np.float32)
-    lists = _lists(y_cell, y_start, root, len(cells))
+    user = np.repeat(np.arange(len(b.users), dtype=np.int32), np.diff(y_start))
+    rows, lists = _pairs(y_cell, y, np.lexsort((-y, user))), _pairs(user, y, np.lexsort((y, y_cell)))
+    list_start = np.r_[0, np.cumsum(np.bincount(y_cell, minlength=len(cells)))]
     own = b.users.get_indexer(a.users)  # a bound only: the right user is often near
     found = Nearest(*(np.empty(len(a.users), kind) for kind in (np.int64, float, np.int64)))
     with tqdm(total=len(own), desc="nearest heat maps", unit="trace", disable=None) as bar:
         for first in range(0, len(own), _AT_A_TIME):
             end = min(first + _AT_A_TIME, len(own))
             part = x_start[first : end + 1]
-            results = _nearest(x, x_cell, part, own[first:end], y, y_cell, y_start, root, *lists, numba.get_num_threads())
+            results = _nearest(
+                x, x_cell, part, own[first:end], y, y_cell, y_start, rows, lists, list_start, numba.get_num_threads()
+            )
             for column, result in zip(found, results, strict=True):
                 column[first:end] = result
             bar.update(end - first)
@@ -72,20 +76,11 @@ def _rows(maps: HeatMaps, cells: np.ndarray) -> tuple[np.ndarray, np.ndarray, np
     return shares.data, cell, shares.indptr.astype(np.int64)
 
 
-@numba.njit(cache=True)
-def _lists(cell, start, root, cells):
-    """The index: the users of each cell, one list after another, and the roots of their shares of it."""
-    list_start = np.zeros(cells + 1, np.int64)
-    for c in cell:
-        list_start[c + 1] += 1
-    list_start = np.cumsum(list_start)
-    following = list_start[:-1].copy()
-    users, roots = np.empty(len(cell), np.int32), np.empty(len(cell), np.float32)
-    for user in range(len(start) - 1):
-        for j in range(start[user], start[user + 1]):
-            users[following[cell[j]]], roots[following[cell[j]]] = user, root[j]
-            following[cell[j]] += 1
-    return list_start, users, roots
+def _pairs(other: np.ndarray, y: np.ndarray, order: np.ndarray) -> np.ndarray:
+    """Each cell of a user, or user of a cell, and the root of the share, in this order."""
+    pairs = np.empty(len(y), [("other", np.int32), ("root", np.float32)])
+    pairs["other"], pairs["root"] = other[order], np.sqrt(y[order])
+    return pairs
 
 
 @numba.njit(inline="always")
@@ -106,13 +101,13 @@ def _needed(d):
 
 
 @numba.njit(cache=True, parallel=True)
-def _nearest(x, x_cell, x_start, own, y, y_cell, y_start, root, list_start, list_user, list_root, threads):
+def _nearest(x, x_cell, x_start, own, y, y_cell, y_start, rows, lists, list_start, threads):
     users, cells, largest = len(y_start) - 1, len(list_start) - 1, 2 * np.log(2.0)
     index, least, ties = np.empty(len(own), np.int64), np.empty(len(own)), np.empty(len(own), np.int64)
     for thread in numba.prange(threads):
         dense, dense_root = np.zeros(cells), np.zeros(cells, np.float32)  # one trace's map, reset after it
-        seen = np.zeros((users, 2), np.float32)  # in the cells looked up: the sum of √(X_i Y_i), the share of Y
-        met, near_user, near = np.empty(users, np.int32), np.empty(users, np.int32), np.empty(users)
+        met_by = np.full(users, -1, np.int32)  # the last trace for which a user was compared
+        near_user, near = np.empty(users, np.int32), np.empty(users)
         for row in range(thread, len(own), threads):
             a, b = x_start[row], x_start[row + 1]
             cost, rest = np.empty(b - a), 0.0  # rest: the share of X in cells of known users not yet looked up
@@ -122,46 +117,46 @@ def _nearest(x, x_cell, x_start, own, y, y_cell, y_start, root, list_start, list
                 cost[i - a] = (list_start[c + 1] - list_start[c]) / x[i]
                 if cost[i - a] > 0:
                     rest += x[i]
-            best = largest
+            best, met, found = largest, 0, 0
             if own[row] >= 0:
                 best = _divergence(dense, y, y_cell, y_start[own[row]], y_start[own[row] + 1])
-            users_met, top, top_user = 0, np.float32(0), -1
             for k in np.argsort(cost):
-                if np.sqrt(max(rest, 0.0)) < _needed(best):
+                c, needed = x_cell[a + k], _needed(best)
+                if np.sqrt(max(rest, 0.0)) < needed:
                     break
-                c = x_cell[a + k]
-                for j in range(list_start[c], list_start[c + 1]):
-                    user, other = list_user[j], list_root[j]
-                    if seen[user, 0] == 0:
-                        met[users_met] = user
-                        users_met += 1
-                    total = seen[user, 0] + dense_root[c] * other
-                    seen[user, 0] = total
-                    seen[user, 1] += other * other
-                    if total > top:
-                        top, top_user = total, user
-                if list_start[c + 1] > list_start[c]:
-                    rest -= x[a + k]
-                    best = min(best, _divergence(dense, y, y_cell, y_start[top_user], y_start[top_user + 1]))
-            found = 0
-            for m in range(users_met):
-                user = met[m]
-                bound = seen[user, 0] + np.sqrt(max(rest, 0.0) * max(1 - seen[user, 1], 0.0))
-                seen[user, 0] = seen[user, 1] = 0
-                if bound < _needed(best):
+                if cost[k] == 0:
                     continue
-                bound = np.float32(0)
-                for j in range(y_start[user], y_start[user + 1]):
-                    bound += dense_root[y_cell[j]] * root[j]
-                if bound < _needed(best):
-                    continue
-                d = _divergence(dense, y, y_cell, y_start[user], y_start[user + 1])
-                if d <= best + TIE:
-                    near_user[found], near[found] = user, d
-                    found += 1
-                    best = min(best, d)
+                users_of, roots = (
+                    lists["other"][list_start[c] : list_start[c + 1]],
+                    lists["root"][list_start[c] : list_start[c + 1]],
+                )
+                low, high = _range(roots, x[a + k], rest, needed)
+                # from the share of X upwards, then downwards: near users are met early and narrow the range
+                middle = min(max(np.searchsorted(roots, dense_root[c]), low), high)
+                at, step = middle, 1
+                while True:
+                    if step > 0 and at >= high:
+                        at, step = middle - 1, -1
+                    if step < 0 and at < low:
+                        break
+                    user = users_of[at]
+                    at += step
+                    if met_by[user] == row:
+                        continue
+                    met_by[user] = row
+                    met += 1
+                    if not _may_be(dense_root, rows, y_start[user], y_start[user + 1], needed):
+                        continue
+                    d = _divergence(dense, y, y_cell, y_start[user], y_start[user + 1])
+                    if d <= best + TIE:
+                        near_user[found], near[found] = user, d
+                        found += 1
+                    if d < best:
+                        best, needed = d, _needed(d)
+                        low, high = _range(roots, x[a + k], rest, needed)
+                rest -= x[a + k]
             first = users
-            ties[row] = users - users_met if largest <= best + TIE else 0  # those without a common cell
+            ties[row] = users - met if largest <= best + TIE else 0  # those without a common cell
             for n in range(found):
                 ties[row] += near[n] <= best + TIE
                 if near[n] == best:
@@ -171,3 +166,31 @@ def _nearest(x, x_cell, x_start, own, y, y_cell, y_start, root, list_start, list
             for i in range(a, b):
                 dense[x_cell[i]] = dense_root[x_cell[i]] = 0
     return index, least, ties
+
+
+@numba.njit(inline="always")
+def _range(roots, share, rest, needed):
+    """The part of a cell's list, sorted by root, whose bound √(x y) + √((rest − x) (1 − y)) reaches ``needed``.
+
+    With √(x / rest) = sin φ and √y = sin ψ the bound is √rest cos(φ − ψ).
+    """
+    angle, most = np.arcsin(np.sqrt(min(share / rest, 1.0))), np.arccos(min(max(needed / np.sqrt(rest), -1.0), 1.0))
+    low, high = np.sin(max(angle - most, 0.0)) - _ROUNDING, np.sin(min(angle + most, np.pi / 2)) + _ROUNDING
+    return np.searchsorted(roots, np.float32(low)), np.searchsorted(roots, np.float32(high))
+
+
+@numba.njit(inline="always")
+def _may_be(dense_root, rows, start, end, needed):
+    """Whether the bound of a user reaches ``needed``; her first cells, the largest, decide mostly."""
+    bound, x, y = 0.0, 1.0, 1.0  # x, y: the shares not yet compared
+    for j in range(start, min(start + _FIRST, end)):
+        own, other = dense_root[rows[j].other], rows[j].root
+        bound += own * other
+        x -= own * own
+        y -= other * other
+    short = needed - bound
+    if short > 0 and short * short > (max(x, 0.0) + _ROUNDING) * (max(y, 0.0) + _ROUNDING):
+        return False
+    for j in range(start + _FIRST, end):
+        bound += dense_root[rows[j].other] * rows[j].root
+    return bound >= needed

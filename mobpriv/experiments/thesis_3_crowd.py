@@ -16,10 +16,13 @@ from tqdm import tqdm
 from mobpriv.attacks.crowd import nearest
 from mobpriv.base.estimates import Estimate, paired_difference, rate
 from mobpriv.base.ranges import whole
-from mobpriv.datasets.city.crowd import Crowd
+from mobpriv.datasets.city.crowd import Crowd, name_of
 from mobpriv.ground.grid import SquareGrid
+from mobpriv.mechanisms import GeoI, Nothing, Promesse
 from mobpriv.traces.profiles import HeatMaps, heat_maps
+from mobpriv.traces.table import rows
 
+MECHANISMS = {mechanism.name: mechanism for mechanism in (Nothing(), GeoI(epsilon=0.01), Promesse(alpha=200.0))}  # as in §3.4.2
 _AT_A_TIME = 2_000  # users whose records are in memory together; also the users of one generator of noise
 
 
@@ -27,30 +30,42 @@ class CrowdMaps(NamedTuple):
     """The heat maps of a crowd; memory: linear in the users' cells, not in their records."""
 
     known: dict[str, HeatMaps]  # mechanism -> maps of the training half, protected with it
-    published: dict[str, HeatMaps]  # mechanism -> maps of the published half
+    published: dict[str, HeatMaps]  # mechanism -> maps of the published half of the attacked users
     users: pd.Index  # the attacked users: those with records in the published half before protection
 
 
-def crowd_maps(crowd: Crowd, users: int, mechanisms: Mapping, seed: int, cell: float = 800.0) -> CrowdMaps:
-    """Make the first ``users`` of a crowd, protect both halves with each of the ``mechanisms`` (name -> mechanism).
+def crowd_maps(
+    crowd: Crowd,
+    users: int,
+    attacked: int,
+    mechanisms: Mapping,
+    seed: int,
+    trained: Iterable[str] = ("none",),
+    cell: float = 800.0,  # m, side of a heat map's cells
+) -> CrowdMaps:
+    """Make the heat maps of the first ``users`` of a crowd, of whom the first ``attacked`` are attacked.
 
-    ``seed`` is that of the mechanisms' noise, ``cell`` the side of the heat maps' cells in m. The maps of a user do not depend
-    on ``users``.
+    ``mechanisms`` (name -> mechanism) protect the published half, those in ``trained`` also the training half; ``seed`` is that
+    of their noise. A user's maps do not depend on ``users``.
     """
     whole("users", users, 1)
+    whole("attacked", attacked, 1, users)
     grid = SquareGrid(cell)
-    maps, attacked = {(name, half): [] for name in mechanisms for half in range(2)}, []
+    known, published, names = {name: [] for name in trained}, {name: [] for name in mechanisms}, []
     with tqdm(total=users, desc="crowd", unit="user", disable=None) as bar:
         for first in range(0, users, _AT_A_TIME):
             end = min(first + _AT_A_TIME, users)
             halves = crowd.halves(first, end)
-            for name, half in maps:
-                rng = np.random.default_rng([seed, first, half])
-                maps[name, half].append(heat_maps(mechanisms[name].protect(halves[half], rng), grid))
-            attacked.append(halves[1]["user"].cat.categories)
+            user = halves[1]["user"].cat
+            secret = rows(halves[1], (user.codes < len(_first(user.categories, attacked))).to_numpy())
+            for half, traces, parts in ((0, halves[0], known), (1, secret, published)):
+                for name in parts if len(traces) else ():
+                    protected = mechanisms[name].protect(traces, np.random.default_rng([seed, first, half]))
+                    parts[name].append(heat_maps(protected, grid))
+            names.append(secret["user"].cat.categories)
             bar.update(end - first)
-    known, published = ({name: _joined(maps[name, half]) for name in mechanisms} for half in range(2))
-    return CrowdMaps(known, published, pd.Index(np.concatenate(attacked), name="user"))
+    known, published = ({name: _joined(parts) for name, parts in maps.items()} for maps in (known, published))
+    return CrowdMaps(known, published, pd.Index(np.concatenate(names), name="user"))
 
 
 def _joined(parts: list[HeatMaps]) -> HeatMaps:
@@ -65,8 +80,12 @@ def _joined(parts: list[HeatMaps]) -> HeatMaps:
 
 def among_first(maps: HeatMaps, users: int) -> HeatMaps:
     """The heat maps of the first ``users`` inhabitants."""
-    here = int(np.searchsorted(maps.users, f"u{users:07d}"))
-    return HeatMaps(maps.users[:here], maps.cells, maps.counts[:here])
+    here = _first(maps.users, users)
+    return HeatMaps(here, maps.cells, maps.counts[: len(here)])
+
+
+def _first(names: pd.Index, users: int) -> pd.Index:
+    return names[: np.searchsorted(names, name_of(users))]
 
 
 def reidentified(published: HeatMaps, known: HeatMaps, users: pd.Index) -> np.ndarray:
@@ -82,24 +101,22 @@ def reidentified(published: HeatMaps, known: HeatMaps, users: pd.Index) -> np.nd
 def crowd_results(maps: CrowdMaps, sizes: Iterable[int]) -> dict[str, Estimate]:
     """Rates of AP-Attack by mechanism and size of the crowd, with intervals over users.
 
-    * ``rate.{mechanism}.{users}``: the adversary's training half is not protected.
-    * ``aware.{mechanism}.{users}``: he protects it with the same mechanism.
-    * ``change.…``, ``aware_change.…``: the same users, those of the smallest crowd, attacked among ``users`` minus among the
-      smallest crowd (paired).
+    * ``rate.{trained}.{mechanism}.{users}``: ``trained`` says whether the adversary trains on the training half as "recorded" or
+      "protected" with the same mechanism.
+    * ``change.{trained}.{mechanism}.{users}``: the change of the rate of the smallest crowd's users if ``users`` are known (paired).
 
-    Each user's noise is drawn once and independently of the others', so that the intervals cover it.
+    A user's noise is drawn once, independently of other users' noise: the intervals over users include it.
     """
     sizes, results = sorted(sizes), {}
-    for prefix, changed, trained in (("rate", "change", "none"), ("aware", "aware_change", "")):
-        for name, published in maps.published.items():
-            if not trained and name == "none":
+    for name, published in maps.published.items():
+        for trained, known in maps.known.items():
+            if trained not in ("none", name):
                 continue
-            for n in sizes:
-                users = maps.users[: np.searchsorted(maps.users, f"u{n:07d}")]
-                hit = reidentified(among_first(published, n), among_first(maps.known[trained or name], n), users)
-                results[f"{prefix}.{name}.{n}"] = rate(hit)
-                if n == sizes[0]:
-                    smallest = hit
-                else:
-                    results[f"{changed}.{name}.{n}"] = paired_difference(hit[: len(smallest)], smallest)
+            hits = {n: reidentified(among_first(published, n), among_first(known, n), _first(maps.users, n)) for n in sizes}
+            prefix = "recorded" if trained == "none" else "protected"
+            for n, hit in hits.items():
+                results[f"rate.{prefix}.{name}.{n}"] = rate(hit)
+            few = hits[sizes[0]]
+            for n in sizes[1:]:
+                results[f"change.{prefix}.{name}.{n}"] = paired_difference(hits[n][: len(few)], few)
     return results

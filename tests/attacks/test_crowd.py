@@ -21,7 +21,11 @@ def maps_of(rows, name="u"):
     cells = np.unique(np.array([cell for row in rows for cell in row], np.int64))
     at = [np.searchsorted(cells, sorted(row)) for row in rows]
     counts = [row[cell] for row in rows for cell in sorted(row)]
-    table = (np.array(counts, np.int64), np.concatenate([*at, []]).astype(np.int64), np.r_[0, np.cumsum([len(r) for r in rows])])
+    table = (
+        np.array(counts, np.int64),
+        np.concatenate([*at, []]).astype(np.int64),
+        np.r_[0, np.cumsum([len(r) for r in rows])],
+    )
     users = pd.Index([f"{name}{k:05d}" for k in range(len(rows))], name="user")
     return HeatMaps(users, cells, csr_array(table, shape=(len(rows), len(cells))))
 

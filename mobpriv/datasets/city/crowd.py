@@ -51,6 +51,11 @@ class _Ground(NamedTuple):
     before: np.ndarray  # (nodes, nodes): the node before j on the quickest way from i to j
 
 
+def name_of(user: int) -> str:
+    """The name of a user by her number; names sort like numbers."""
+    return f"u{user:07d}"
+
+
 class Crowd:
     """The inhabitants of the city of ``seed``.
 
@@ -83,7 +88,7 @@ class Crowd:
         lat, lng = degrees(x, y)
         user = np.repeat(np.arange(end - first), [block.shape[1] for block in blocks])
         time = START.value // 1_000_000 + np.round(1000 * t).astype(np.int64)
-        users = pd.Index([f"u{k:07d}" for k in range(first, end)])
+        users = pd.Index([name_of(k) for k in range(first, end)])
         late = t >= DAYS / 2 * DAY
         return tuple(
             from_blocks(users, np.bincount(user[half], minlength=len(users)), time[half], lat[half], lng[half])
