@@ -2,22 +2,21 @@
 
 :func:`mobpriv.attacks.ap.topsoe` computes every divergence; for a million traces and a million users there are 10¹². The
 single-output policy needs only the least divergence of each trace, and most users can be excluded by a bound. With the entropy H
-in nats and H(p) ≤ 2 ln 2 √(p (1 − p))::
+in nats where H(p) ≤ 2 ln 2 √(p (1 − p))::
 
     d(X, Y) = 2 ln 2 − Σ_i (X_i + Y_i) H(X_i / (X_i + Y_i)) ≥ 2 ln 2 (1 − Σ_i √(X_i Y_i))
 
-By Cauchy and Schwarz Σ √(X_i Y_i) over some of the cells is at most √(Σ X_i · Σ Y_i) over these cells. :func:`nearest` has an
-index from each cell to its users. It looks up the cells of a trace, first those with few users for their share of the trace. It
-stops when the rest of the trace is too small to make another user the nearest. Then it computes the divergences to the users
-whom the bounds do not exclude. The result is exact.
+By Cauchy and Schwarz the last sum over some of the cells is at most √(Σ X_i · Σ Y_i) over these cells.
+
+:func:`nearest` has an index from each cell to its users, sorted by their share Y_i. It looks up the cells of a trace, first those
+with few users for their share X_i of the trace. A bound gives the shares Y_i with which a user of the cell may still be the nearest;
+only these users are compared. The search stops when the cells that are left are too small a part of the trace. The result is exact.
 """
 
 from typing import NamedTuple
 
 import numba
 import numpy as np
-import pandas as pd
-from scipy.sparse import csr_array
 from tqdm import tqdm
 
 from mobpriv.attacks.policies import TIE
@@ -41,6 +40,8 @@ def nearest(a: HeatMaps, b: HeatMaps) -> Nearest:
 
     Divergences equal those of the matrix to the last digit. A trace without a common cell is 2 ln 2 from everybody.
 
+    >>> import pandas as pd
+    >>> from scipy.sparse import csr_array
     >>> known = HeatMaps(pd.Index(["ann", "eve"]), np.array([7, 8]), csr_array([[3, 1], [1, 3]]))
     >>> trace = HeatMaps(pd.Index(["eve"]), np.array([8, 9]), csr_array([[4, 1]]))
     >>> result = nearest(trace, known)
