@@ -46,7 +46,7 @@ def nearest(a: HeatMaps, b: HeatMaps) -> Nearest:
     >>> trace = HeatMaps(pd.Index(["eve"]), np.array([8, 9]), csr_array([[4, 1]]))
     >>> result = nearest(trace, known)
     >>> known.users[result.index].tolist(), result.divergence.round(3).tolist(), result.ties.tolist()
-    (['eve'], [0.346], [1])
+    (['eve'], [0.313], [1])
     """
     if not len(b.users):
         raise ValueError("nearest needs the heat map of one known user or more (got none)")

@@ -43,7 +43,7 @@ def crowd_maps(
     trained: Iterable[str] = ("none",),
     cell: float = 800.0,  # m, side of a heat map's cells
 ) -> CrowdMaps:
-    """Make the heat maps of the first ``users`` of a crowd, of whom the first ``attacked`` are attacked.
+    """Make the heat maps of the first ``users`` of a crowd; the first ``attacked`` users are attacked.
 
     ``mechanisms`` (name -> mechanism) protect the published half, those in ``trained`` also the training half; ``seed`` is that
     of their noise. A user's maps do not depend on ``users``.

@@ -45,7 +45,7 @@ def equal_to_the_matrix(a, b):
 heat_map = st.dictionaries(st.integers(0, 7), st.integers(1, 3), max_size=5)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.lists(heat_map, max_size=8), st.lists(heat_map, min_size=1, max_size=8))
 def test_any_maps(traces, known):
     equal_to_the_matrix(maps_of(traces), maps_of(known))
