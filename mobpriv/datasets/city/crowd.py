@@ -9,8 +9,8 @@ take less than a second:
 * positions have a normal error of 5 m, without drift or outliers.
 
 All parameters come from :mod:`.people` and :mod:`.recording`, or are round numbers of everyday life. We fitted nothing to a
-rate of re-identification. The city does not grow with the crowd: a crowd of n is
-the first n inhabitants of the same city. A user's records do not depend on the number of others.
+rate of re-identification. The city does not grow with the crowd: a crowd of n is the first n inhabitants of the same city. A
+user's records do not depend on the number of others.
 """
 
 from typing import NamedTuple
