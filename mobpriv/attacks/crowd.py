@@ -127,10 +127,9 @@ def _nearest(x, x_cell, x_start, own, y, y_cell, y_start, rows, lists, list_star
                     break
                 if cost[k] == 0:
                     continue
-                users_of, roots = (
-                    lists["other"][list_start[c] : list_start[c + 1]],
-                    lists["root"][list_start[c] : list_start[c + 1]],
-                )
+                rest = max(rest, x[a + k])  # despite rounding
+                listed = lists[list_start[c] : list_start[c + 1]]
+                users_of, roots = listed["other"], listed["root"]
                 low, high = _range(roots, x[a + k], rest, needed)
                 # from the share of X upwards, then downwards: near users are met early and narrow the range
                 middle = min(max(np.searchsorted(roots, dense_root[c]), low), high)

@@ -77,6 +77,8 @@ def test_a_trace_that_is_like_nobody_is_two_ln_two_from_everybody():
     result = equal_to_the_matrix(maps_of([{9: 4}, {}, {9: 10**15, 2: 1}]), known)
     assert result.divergence[:2].tolist() == [LARGEST, LARGEST]
     assert result.ties.tolist() == [3, 3, 3]  # the third has a common cell, but gains less than a tie
+    tiny = equal_to_the_matrix(maps_of([{1: 10**16, 2: 1, 3: 1}]), maps_of([{1: 1, 7: 10**16}, {2: 1}, {3: 1}]))
+    assert tiny.ties[0] == 3  # shares that vanish when the others are subtracted from 1
     alone = equal_to_the_matrix(maps_of([{1: 1}]), maps_of([{1: 5}]))
     assert (alone.index[0], alone.divergence[0], alone.ties[0]) == (0, 0, 1)
 
