@@ -6,6 +6,9 @@ from scipy.spatial.distance import cdist
 
 from mobpriv.attacks import APAttack, PITAttack, POIAttack
 from mobpriv.attacks.ap import topsoe
+from mobpriv.attacks.crowd import nearest
+from mobpriv.datasets.city.crowd import Crowd
+from mobpriv.experiments.thesis_3_crowd import MECHANISMS, CrowdMaps, among_first, crowd_maps
 from mobpriv.ground.geo import distance
 from mobpriv.ground.grid import SquareGrid
 from mobpriv.traces.profiles import heat_maps, stays
@@ -51,6 +54,23 @@ def scipy_topsoe(traces, rng):
     return 2 * cdist(shares, shares, "jensenshannon") ** 2
 
 
+def crowd(users, records):
+    """Two halves of a crowd of the synthetic city, as heat maps: their traces would not fit in memory."""
+    return crowd_maps(Crowd(1), users, users, {"none": MECHANISMS["none"]}, 1)
+
+
+def first_hundred(maps):
+    return CrowdMaps(*({"none": among_first(half["none"], 100)} for half in maps[:2]), maps.users[:100])
+
+
+def published_records(maps):
+    return int(maps.published["none"].counts.sum())
+
+
+def compared(function):
+    return lambda maps, rng: function(maps.published["none"], maps.known["none"])
+
+
 def attacked(attack):
     return lambda traces, rng: attack.fit(traces).rank(traces)
 
@@ -63,6 +83,24 @@ CASES = [
     Case("heat maps and Topsoe, all pairs", "mobpriv topsoe", our_topsoe, 536, 5_000),
     Case("heat maps and Topsoe, all pairs", "peer: SciPy cdist, Jensen-Shannon", scipy_topsoe, 536, 5_000),
     Case("AP-Attack, fit and rank", "mobpriv APAttack", attacked(APAttack()), 500, 20_000),
+    *(
+        Case(
+            f"nearest heat maps, {users:,} users",
+            version,
+            compared(function),
+            users,
+            0,
+            1,
+            crowd,
+            first_hundred,
+            published_records,
+        )
+        for users, version, function in (
+            (10_000, "mobpriv nearest", nearest),
+            (10_000, "peer: mobpriv topsoe, all pairs", topsoe),
+            (100_000, "mobpriv nearest", nearest),
+        )
+    ),
     Case("POI-Attack, fit and rank", "mobpriv POIAttack", attacked(POIAttack()), 500, 20_000),
     Case("PIT-Attack, fit and rank", "mobpriv PITAttack", attacked(PITAttack()), 500, 20_000),
 ]

@@ -1,0 +1,97 @@
+"""The nearest heat maps by the index must be those of the matrix, to the last digit."""
+
+import numba
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.sparse import csr_array
+
+from mobpriv.attacks.ap import topsoe
+from mobpriv.attacks.crowd import nearest
+from mobpriv.attacks.policies import TIE, min_k
+from mobpriv.traces.profiles import HeatMaps
+
+LARGEST = 2 * np.log(2)
+
+
+def maps_of(rows, name="u"):
+    """Heat maps of dicts cell -> count."""
+    cells = np.unique(np.array([cell for row in rows for cell in row], np.int64))
+    at = [np.searchsorted(cells, sorted(row)) for row in rows]
+    counts = [row[cell] for row in rows for cell in sorted(row)]
+    table = (
+        np.array(counts, np.int64),
+        np.concatenate([*at, []]).astype(np.int64),
+        np.r_[0, np.cumsum([len(r) for r in rows])],
+    )
+    users = pd.Index([f"{name}{k:05d}" for k in range(len(rows))], name="user")
+    return HeatMaps(users, cells, csr_array(table, shape=(len(rows), len(cells))))
+
+
+def equal_to_the_matrix(a, b):
+    d, result = topsoe(a, b), nearest(a, b)
+    np.testing.assert_array_equal(result.divergence, d.min(axis=1))
+    np.testing.assert_array_equal(result.index, d.argmin(axis=1))
+    np.testing.assert_array_equal(result.ties, (d <= d.min(axis=1, keepdims=True) + TIE).sum(axis=1))
+    # the single-output policy: ties count against the adversary
+    hit = (b.users[result.index] == a.users) & (result.ties == 1)
+    np.testing.assert_array_equal(hit, min_k(pd.DataFrame(d, a.users, b.users)) == 1)
+    return result
+
+
+# few cells and small counts: duplicates, equal divergences and strangers are frequent
+heat_map = st.dictionaries(st.integers(0, 7), st.integers(1, 3), max_size=5)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(heat_map, max_size=8), st.lists(heat_map, min_size=1, max_size=8))
+def test_any_maps(traces, known):
+    equal_to_the_matrix(maps_of(traces), maps_of(known))
+
+
+def popular(users, cells, rng):
+    """Heat maps of which a few cells are in nearly all; half of the users have a copy."""
+    weight = 1 / np.arange(1.0, cells + 1)
+    rows = []
+    for _ in range(users // 2):
+        own = rng.choice(cells, rng.integers(1, min(25, cells)), replace=False, p=weight / weight.sum())
+        rows.append(dict(zip(own.tolist(), (1 + rng.geometric(0.05, len(own))).tolist(), strict=True)))
+    return rows + rows
+
+
+@pytest.mark.parametrize("cells", [3, 40, 2_000])
+def test_a_crowd(cells):
+    rng = np.random.default_rng(cells)
+    known = popular(2_000, cells, rng)
+    published = [{cell: n + int(rng.integers(0, 20)) for cell, n in row.items() if rng.random() < 0.8} for row in known]
+    result = equal_to_the_matrix(maps_of(published), maps_of(known))
+    assert (result.ties > 1).all()  # a copy of each known user
+    equal_to_the_matrix(maps_of(published), maps_of(known[:1_000]))
+    equal_to_the_matrix(maps_of(popular(500, cells, rng), "stranger"), maps_of(known))  # none is known
+
+
+def test_a_trace_that_is_like_nobody_is_two_ln_two_from_everybody():
+    known = maps_of([{1: 2}, {2: 1}, {1: 1, 2: 1}])
+    result = equal_to_the_matrix(maps_of([{9: 4}, {}, {9: 10**15, 2: 1}]), known)
+    assert result.divergence[:2].tolist() == [LARGEST, LARGEST]
+    assert result.ties.tolist() == [3, 3, 3]  # the third has a common cell, but gains less than a tie
+    tiny = equal_to_the_matrix(maps_of([{1: 10**16, 2: 1, 3: 1}]), maps_of([{1: 1, 7: 10**16}, {2: 1}, {3: 1}]))
+    assert tiny.ties[0] == 3  # shares that vanish when the others are subtracted from 1
+    alone = equal_to_the_matrix(maps_of([{1: 1}]), maps_of([{1: 5}]))
+    assert (alone.index[0], alone.divergence[0], alone.ties[0]) == (0, 0, 1)
+
+
+def test_one_thread_and_all_of_them_give_the_same(threads):
+    rng = np.random.default_rng(1)
+    known = maps_of(popular(400, 40, rng))
+    shared = nearest(known, known)
+    numba.set_num_threads(1)
+    for one, other in zip(nearest(known, known), shared, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_nobody_known_is_refused():
+    with pytest.raises(ValueError, match=r"nearest needs the heat map of one known user or more \(got none\)"):
+        nearest(maps_of([{1: 1}]), maps_of([]))
