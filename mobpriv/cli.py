@@ -193,9 +193,9 @@ def run(
     ] = None,
 ):
     """Run a notebook; writes the executed notebook, a self-contained HTML page and the results as JSON."""
-    from mobpriv.book import notebooks, running, webpage
-
     with one_clear_line(Path(datasets[0]) if datasets else None, steps=True):
+        from mobpriv.book import notebooks, running, webpage
+
         given = _pairs(parameter or [])
         if len(datasets or []) > 1:
             raise ValueError(f"one data set is given, not several (got --data {' --data '.join(datasets)})")
@@ -388,9 +388,9 @@ def build_book(
     quick: Annotated[bool, typer.Option("--quick", help="Quick runs of all notebooks.")] = False,
 ):
     """Run every changed notebook on the embedded data and build the book."""
-    from mobpriv.book import build
-
     with one_clear_line(steps=True):
+        from mobpriv.book import build
+
         typer.echo(f"The book is at {build.build(workers=workers, quick=quick)}")
 
 
@@ -401,18 +401,18 @@ def real(
     workers: Annotated[int, typer.Option(min=1, help="Notebooks at a time.")] = 1,
 ):
     """Run the notebooks on real data as specified in book/results/runs.yml and rewrite book/results (takes hours)."""
-    from mobpriv.book import build, notebooks
-
     with one_clear_line(steps=True):
+        from mobpriv.book import build, notebooks
+
         build.real(folder, [notebooks.find(n).stem for n in notebook or []], workers)
 
 
 @app.command()
 def carry(before: Annotated[Path, typer.Argument(help="A checkout of the commit before, with its book built.")]):
     """Keep results on real data if their notebooks give the same numbers on the embedded data as before."""
-    from mobpriv.book import carrying
-
     with one_clear_line():
+        from mobpriv.book import carrying
+
         carried = carrying.carry(before)
         typer.echo(f"{len(carried.results)} results carried over")
         for (run, name), reason in carried.kept_stale.items():
@@ -422,9 +422,9 @@ def carry(before: Annotated[Path, typer.Argument(help="A checkout of the commit 
 @app.command()
 def show(notebook: Annotated[str, typer.Argument(help="Short name of a notebook, or its file.")]):
     """List the parameters of a notebook: type, default, unit, range, meaning, value with --quick."""
-    from mobpriv.book import notebooks
-
     with one_clear_line():
+        from mobpriv.book import notebooks
+
         short = notebooks.shortened(notebook)
         table = Table("parameter", "type", "default", "unit", "range", "meaning", "with --quick", box=None)
         for p in notebooks.parameters(notebook).values():

@@ -12,9 +12,10 @@ import numpy as np
 
 from mobpriv.base import sharing
 from mobpriv.base.estimates import Estimate
+from mobpriv.base.folders import PROJECT
 from mobpriv.book import provenance
 
-ROOT = Path(__file__).parents[2]
+ROOT = PROJECT
 RESULTS = "MOBPRIV_RESULTS"  # file for the results of a notebook, set by the runner
 PARAMETERS = "MOBPRIV_PARAMETERS"  # names of the notebook's parameters, whose final values the runner records
 STEPS_FOLDER = "MOBPRIV_STEPS"  # folder for the finished steps of a long notebook, set by the runner

@@ -11,6 +11,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from mobpriv.base.folders import PROJECT
 from mobpriv.calls.table import Calls, Cells, Period
 from mobpriv.datasets.call_tables import bare, cells_beside, read_calls, read_cells
 from mobpriv.datasets.catalogue import CITY_FILE, DATASETS, REGION_FILE, Description
@@ -96,7 +97,7 @@ class CallSet(NamedTuple):
 
 def data_folder() -> Path:
     """The folder of the embedded data: ``MOBPRIV_DATA`` if set, else ``data/`` of the project."""
-    return Path(os.environ.get("MOBPRIV_DATA") or Path(__file__).parents[2] / "data")
+    return Path(os.environ.get("MOBPRIV_DATA") or PROJECT / "data")
 
 
 def city_truth() -> tuple[pd.DataFrame, pd.DataFrame]:
