@@ -1,7 +1,7 @@
 """What a table of traces gives away and what protection costs: the mechanisms, attacks and metrics of all chapters on the same users.
 
 The adversary knows the training half. He attacks the published test half with AP-, POI- and PIT-Attack, and with AP-Attack on squares of
-400 m: HMC alters traces against AP-Attack on 800 m, so this grid alone would favour HMC. He trains each attack twice: on the traces as
+400 m. HMC alters traces against AP-Attack on squares of 800 m, so these squares alone would favour HMC. He trains each attack twice: on the traces as
 recorded, and on traces that he protected with the same mechanism (the adversary who knows the mechanism).
 """
 
