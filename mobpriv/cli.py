@@ -517,6 +517,8 @@ def validate(
             commands = [shlex.join(["mobpriv", "run", name, "--data", ready, *zone_option, "--quick"]) for name in names]
             hint = " (replace ZONE by the callers' time zone, such as Europe/Paris: it determines the days)"
             hint = hint if "ZONE" in str(commands) else ""
+            if kind == "traces":
+                typer.echo(f"To see what it gives away:\n  {shlex.join(['mobpriv', 'assess', ready, '--quick'])}")
             typer.echo(f"To run an experiment on it{hint}:" + "".join(f"\n  {command}" for command in commands))
 
 
