@@ -41,6 +41,11 @@ def test_no_internal_link_is_dead():
     assert not dead
 
 
+def test_every_page_has_a_description():
+    own = {"search.html", "genindex.html", "404.html"}  # of the renderer
+    assert not [page for page in PAGES if page not in own and 'name="description"' not in (SITE / page).read_text("utf-8")]
+
+
 @pytest.fixture(scope="module")
 def finding(browser, address):
     """Ask the search of the book: the addresses of its hits, the best first."""
