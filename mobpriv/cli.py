@@ -220,10 +220,10 @@ def run(
             typer.echo(file)
 
 
-_GOALS = {  # measure -> the parameter of the notebook, its comparison and its unit
-    "re-identified": ("max_reidentified", "<", "%"),
-    "coverage": ("min_coverage", ">", ""),
-    "distance": ("max_distance", "<", "m"),
+_GOALS = {  # measure -> the parameter of the notebook, its comparison, its unit and its largest value
+    "re-identified": ("max_reidentified", "<", "%", 100),
+    "coverage": ("min_coverage", ">", "", 1),
+    "distance": ("max_distance", "<", "m", 1e6),
 }
 
 
@@ -246,7 +246,10 @@ def assess(
     from mobpriv.datasets import kind_of
 
     with one_clear_line(Path(data)):
-        goals = [f"{name}={value:g}" for name, value in map(_goal, goal or [])]
+        goals = dict(map(_goal, goal or []))
+        if goals:  # only what is asked for
+            goals = {"max_reidentified": 1.0, "min_coverage": 0.0, "max_distance": 0.0} | goals
+        goals = [f"{name}={value:g}" for name, value in goals.items()]
         kind = kind_of(_resolved(data))
         if kind == "calls" and goals:
             raise ValueError(f"a goal is for traces, and {data} holds call records: leave --goal out")
@@ -256,8 +259,8 @@ def assess(
 def _goal(text: str) -> tuple[str, float]:
     """The parameter that a goal sets, and its value."""
     match = re.fullmatch(r"\s*([a-z-]+)\s*([<>])=?\s*(\d+(?:\.\d+)?|\.\d+)\s*(%|m)?\s*", text)
-    parameter, comparison, unit = _GOALS.get(match[1], ("", "", "")) if match else ("", "", "")
-    if not parameter or match[2] != comparison or (match[4] or "") not in ("", unit):
+    parameter, comparison, unit, largest = _GOALS.get(match[1], ("", "", "", 0)) if match else ("", "", "", 0)
+    if not parameter or match[2] != comparison or (match[4] or "") != unit or not 0 < float(match[3]) <= largest:
         examples = "'re-identified < 5 %', 'coverage > 0.5' or 'distance < 200 m'"
         raise ValueError(f"a goal is written as {examples} (got {text!r})")
     return parameter, float(match[3]) / (100 if match[4] == "%" else 1)

@@ -120,7 +120,7 @@ def dominating(values: Mapping[str, Mapping[str, Sequence[float]]], level: float
     is better for the median user.
 
     ``values``: setting -> the result of :meth:`Trial.measure`. Differences are paired over the users; utility is compared over the users
-    whom both settings publish. All intervals together have the confidence ``level`` (Bonferroni over the pairs; of the conditions of a
+    for whom it is defined under both settings. All intervals together have the confidence ``level`` (Bonferroni over the pairs; of the conditions of a
     pair all must hold).
     """
     pairs = list(permutations(values, 2))
