@@ -26,7 +26,7 @@ class PITAttack:
     ``far``::
 
         stationary(P, Q) = Σ_i w(P_i) · min_j d(P_i, Q_j)                                            in m
-    proximity(P, Q)  = 1 / Σ_{i ≤ min(|P|,|Q|)} (r_i if d(P_i, Q_i) < Δ else 0),   r_{i+1} = r_i / 2
+        proximity(P, Q)  = 1 / Σ_{i ≤ min(|P|,|Q|)} (r_i if d(P_i, Q_i) < Δ else 0),   r_{i+1} = r_i / 2
 
         stats-prox       = proximity   if stationary > d_0 and some pair is near,   else stationary
 

@@ -38,8 +38,9 @@ def _entry(name: str, thing) -> str:
 
 
 def _in_rst(docstring: str) -> str:
-    """A docstring, which is reStructuredText; its cross-references are shown as code."""
+    """A docstring, which is reStructuredText; its cross-references are shown as code, and a bar is no substitution."""
     text = re.sub(r":\w+:`~?([^`]*)`", r"``\1``", docstring)
+    text = re.sub(r"(?m)^(?! {4}|>>>).*", lambda line: re.sub(r"(``.*?``)|\|", lambda m: m[1] or "\\|", line[0]), text)
     return f"```{{eval-rst}}\n{text}\n```"
 
 

@@ -4,6 +4,8 @@ import inspect
 import re
 
 import pytest
+from docutils.core import publish_doctree
+from docutils.nodes import system_message
 
 import mobpriv
 from mobpriv.book import reference
@@ -29,6 +31,12 @@ def test_a_parameter_has_its_default_and_the_comment_behind_it():
     assert (
         "| `near` | `100.0` | m, d_max: largest distance between the centroids of two matching POIs |" in ENTRIES["poi_privacy"]
     )
+
+
+def test_the_docstrings_are_valid_rst():
+    for block in re.findall(r"(?s)```\{eval-rst\}\n(.*?)\n```", PAGE):
+        document = publish_doctree(block, settings_overrides={"report_level": 5})
+        assert not [*document.findall(system_message)], block
 
 
 def test_policies_and_estimates_are_there_and_nothing_private():
