@@ -34,7 +34,8 @@ def _defined_in(module, name: str, thing) -> bool:
 def _entry(name: str, thing) -> str:
     methods = [getattr(thing, method) for method in _METHODS if isinstance(thing, type) and hasattr(thing, method)]
     listed = "\n".join(f"- `{method.__name__}{_signature(method)}`" for method in methods)
-    return "\n\n".join(filter(None, [f"### {name}", _in_rst(inspect.getdoc(thing)), _table(thing), listed]))
+    listed = f"Methods:\n\n{listed}" if listed else ""
+    return "\n\n".join(filter(None, [f"### {name}", _in_rst(inspect.getdoc(thing)), _parameters(thing), listed]))
 
 
 def _in_rst(docstring: str) -> str:
@@ -54,18 +55,12 @@ def _signature(function) -> str:
     return str(inspect.Signature(shown))
 
 
-def _table(thing) -> str:
-    """A row per parameter: name, default, unit and meaning."""
+def _parameters(thing) -> str:
+    """A line per parameter: name, default, unit and meaning."""
     comments = dict(re.findall(r"(?m)^ {4}(\w+)(?::[^=#\n]*)?(?: ?=[^#\n]*)?,? +# (.*)$", inspect.getsource(thing)))
-    hidden = {"self", "known_"}
-    rows = [
-        (name, "" if p.default is p.empty else _default(p.default), comments.get(name, ""))
-        for name, p in inspect.signature(thing).parameters.items()
-        if name not in hidden and not name.endswith("_")
-    ]
-    lines = [f"| `{name}` | {default} | {meaning.replace('|', chr(92) + '|')} |" for name, default, meaning in rows]
-    return "\n".join(["| parameter | default | unit and meaning |", "|---|---|---|", *lines]) if rows else ""
-
-
-def _default(value) -> str:
-    return f"`{getattr(value, '__name__', None) or repr(value)}`"
+    lines = []
+    for name, p in inspect.signature(thing).parameters.items():
+        if not name.endswith("_"):
+            default = "" if p.default is p.empty else f" = `{getattr(p.default, '__name__', None) or repr(p.default)}`"
+            lines.append(f"- `{name}`{default}" + (f": {comments[name]}" if name in comments else ""))
+    return "\n".join(["Parameters:", "", *lines]) if lines else ""

@@ -20,16 +20,17 @@ def test_every_public_name_has_its_parameters_and_an_example(name):
     entry, thing = ENTRIES[name], getattr(mobpriv, name)
     assert re.sub(r":\w+:`(\w+)`", r"``\1``", inspect.getdoc(thing).splitlines()[0]) in entry
     assert (">>> " in entry) == (name not in WITHOUT_EXAMPLE)
-    parameters = re.findall(r"(?m)^\| `(\w+)` \|", entry)
+    listed = entry.partition("Parameters:")[2].partition("Methods:")[0]
+    parameters = re.findall(r"(?m)^- `(\w+)`", listed)
     assert parameters == [p for p in inspect.signature(thing).parameters if not p.endswith("_")]
     if isinstance(thing, type):
         assert f"- `{'rank(anonymous' if hasattr(thing, 'rank') else 'protect(traces'}" in entry
 
 
 def test_a_parameter_has_its_default_and_the_comment_behind_it():
-    assert "| `alpha` | `200.0` | m, distance between two samples |" in ENTRIES["Promesse"]
+    assert "- `alpha` = `200.0`: m, distance between two samples\n" in ENTRIES["Promesse"]
     assert (
-        "| `near` | `100.0` | m, d_max: largest distance between the centroids of two matching POIs |" in ENTRIES["poi_privacy"]
+        "- `near` = `100.0`: m, d_max: largest distance between the centroids of two matching POIs\n" in ENTRIES["poi_privacy"]
     )
 
 
