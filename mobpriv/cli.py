@@ -553,8 +553,7 @@ def protect(
     from mobpriv.base.system_noise import SystemGenerator
     from mobpriv.own_data import protection
 
-    given = {"user": user, "t": t, "lat": lat, "lng": lng, "time": time, "zone": zone}
-    given = {name: value for name, value in given.items() if value}
+    given = _given(user=user, t=t, lat=lat, lng=lng, time=time, zone=zone)
     words = ["protect", data, "--with", mechanism, "-o", output, *(["--pairs", pairs] if pairs else [])]
     words += [*["--keep-names"] * keep_names, *(["--seed", seed] if seed is not None else [])]
     with one_clear_line(Path(data), given, partial(_command, words)):
@@ -613,8 +612,7 @@ def judge(
 
     from mobpriv.own_data import judging, loading
 
-    given = {"user": user, "t": t, "lat": lat, "lng": lng, "time": time, "zone": zone}
-    given = {name: value for name, value in given.items() if value}
+    given = _given(user=user, t=t, lat=lat, lng=lng, time=time, zone=zone)
     words = [
         "judge",
         original,
@@ -656,6 +654,11 @@ def judge(
             numbers.to_csv(part, index=False)
             part.replace(output)
             typer.echo(f"written: {output}")
+
+
+def _given(**options: str) -> dict[str, str]:
+    """The options for reading a table that are given."""
+    return {name: value for name, value in options.items() if value}
 
 
 def _traces(place: str, given: dict[str, str], of_both: bool = False):

@@ -1,8 +1,8 @@
 """What a table of traces gives away and what protection costs: the mechanisms, attacks and metrics of all chapters on the same users.
 
 The adversary knows the training half. He attacks the published test half with AP-, POI- and PIT-Attack, and with AP-Attack on squares of
-400 m. HMC alters traces against AP-Attack on squares of 800 m, so these squares alone would favour HMC. He trains each attack twice: on the traces as
-recorded, and on traces that he protected with the same mechanism (the adversary who knows the mechanism).
+400 m. HMC alters traces against AP-Attack on squares of 800 m, so these squares alone would favour HMC. He trains each attack twice: on
+the traces as recorded, and on traces that he protected with the same mechanism (the adversary who knows the mechanism).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -116,12 +116,11 @@ def _mean(values: np.ndarray) -> np.ndarray:
 
 
 def dominating(values: Mapping[str, Mapping[str, Sequence[float]]], level: float = 0.95) -> list[tuple[str, str]]:
-    """Pairs of settings (worse, better): under the second fewer users are re-identified, and each measure of utility
-    is better for the median user.
+    """Pairs of settings (worse, better): under the second fewer users are re-identified, and utility is better for the median user.
 
     ``values``: setting -> the result of :meth:`Trial.measure`. Differences are paired over the users; utility is compared over the users
-    for whom it is defined under both settings. All intervals together have the confidence ``level`` (Bonferroni over the pairs; of the conditions of a
-    pair all must hold).
+    for whom it is defined under both settings. All intervals together have the confidence ``level``: Bonferroni over the pairs, because
+    all conditions of a pair must hold.
     """
     pairs = list(permutations(values, 2))
     each = 1 - (1 - level) / max(len(pairs), 1)
@@ -153,9 +152,8 @@ def in_crowds(ranking: pd.DataFrame, users: pd.Index, person: Mapping[str, str],
     crowds = {}
     for n in sizes:
         drawn = np.minimum(n - 1, others)
-        room = np.maximum(
-            others - b - drawn, -1
-        )  # how many of those who are not nearer stay outside; -1: some nearer one is inside
+        # how many of those who are not nearer stay outside; -1: some nearer one is inside
+        room = np.maximum(others - b - drawn, -1)
         log_chance = (
             gammaln(others - b + 1) - gammaln(room + 1 + (room < 0)) - gammaln(others + 1) + gammaln(others - drawn + 1)
         )

@@ -34,7 +34,7 @@ def published_by(mechanism, traces: Traces, rng: np.random.Generator, quote: boo
     """
     try:
         published = mechanism.protect(traces, rng)
-    except Exception as error:
+    except Exception as error:  # a stranger's code may raise anything, and each error becomes one line
         text = f": {' '.join(str(error).split())[:200]}" if quote else ""
         raise Broken(f"protect must not fail (got {type(error).__name__}{text}{_line_of(error, mechanism)})") from error
     if not isinstance(published, pd.DataFrame):

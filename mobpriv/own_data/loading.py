@@ -58,7 +58,7 @@ def from_class(text: str):
         raise ValueError(f"{name} must have a method protect(traces, rng), which returns the protected traces")
     try:
         return kind(**given)
-    except Exception as error:
+    except Exception as error:  # a stranger's code may raise anything
         raise ValueError(f"{text} cannot be made ({_in_words(error)}): give its parameters as {name}(name=value)") from error
 
 

@@ -105,3 +105,9 @@ def test_a_share_of_the_records_is_a_share_of_each_users_records(setting):
     everything = across.with_share_of_records(setting, 1.0, np.random.default_rng(1))
     attack = attacks()[0]
     assert (everything == reidentified(attack.fit(setting.known).rank(setting.secret), setting.users)).all()
+
+
+def test_a_utility_that_is_not_significantly_better_does_not_dominate():
+    bad, good = measured(0.9, 0.5, 500), measured(0.2, 0.8, 100)
+    good["coverage"] = bad["coverage"] + np.random.default_rng(4).normal(0, 0.01, 200)
+    assert not across.dominating({"bad": bad, "good": good})
