@@ -1,4 +1,4 @@
-"""Where notebooks, results and embedded data are: in a checkout, or beside an installed package."""
+"""Where notebooks, results and embedded data are: in a checkout, or with the installed package."""
 
 import sys
 from pathlib import Path

@@ -119,7 +119,7 @@ def dominating(values: Mapping[str, Mapping[str, Sequence[float]]], level: float
     """Pairs of settings (worse, better): under the second fewer users are re-identified, and utility is better for the median user.
 
     ``values``: setting -> the result of :meth:`Trial.measure`. Differences are paired over the users; utility is compared over the users
-    for whom it is defined under both settings. All intervals together have the confidence ``level``: Bonferroni over the pairs, because
+    that have one under both settings. All intervals together have the confidence ``level``: Bonferroni over the pairs, because
     all conditions of a pair must hold.
     """
     pairs = list(permutations(values, 2))
