@@ -424,12 +424,8 @@ def _write_downloads(book: Evaluation, name: str, embedded_run: str, root: Path)
 
 
 def _figure(page: Path) -> str:
-    """The figure of a page for another page: from the cell tagged ``headline``, else the first one."""
-    cells = sorted(nbformat.read(page, as_version=4).cells, key=lambda cell: "headline" not in cell.metadata.get("tags", []))
-    htmls = (
-        "".join(o["data"]["text/html"] for o in cell.get("outputs", ()) if "text/html" in o.get("data", {})) for cell in cells
-    )
-    html = next((html for html in htmls if "<figure" in html), "")
+    """The main figure of a page for another page."""
+    html = notebook_pages.html_of(notebook_pages.headline(nbformat.read(page, as_version=4).cells))
     return f"```{{raw}} html\n{html}\n```\n"
 
 

@@ -45,13 +45,39 @@ def page(*cells, opening="OPENING", closing=(), synthetic="synthetic region"):
 
 
 def test_the_answer_stands_between_the_title_and_the_first_words():
-    first = page()[0].source
-    assert first.startswith("(label)=\n# Figure 1: a title\n\nOPENING\n\n")
-    assert first.index("Synthetic data") < first.index("the synthetic region exists") < first.index("**The claim.**")
+    first, words = page(code("x = 1"))[:2]
+    assert first.source.startswith("(label)=\n# Figure 1: a title\n\nOPENING\n\n")
+    assert first.source.index("Synthetic data") < first.source.index("the synthetic region exists")
+    assert words.source == "**The claim.** Words."
     assert "Synthetic" not in page(synthetic="")[0].source
     for source in ("# Alone", "# With a line\n\n\n"):  # no words below the title
         alone = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell(source)])
         assert notebook_pages.page(alone, "", (), lambda: "R1", False).cells[0].source == source.strip()
+
+
+def drawn(words: str, *tags: str):
+    html = f'<figure><span class="figure-number"></span>{words}</figure>'
+    return code(f"show({words})", "figure", *tags, outputs=[figure(html)])
+
+
+def test_the_main_figure_follows_the_answer_and_has_the_first_number():
+    """Its place has a link with its number."""
+    for tag, main, other in (((), "one", "two"), (("headline",), "two", "one")):
+        cells = page(code("table()", "figure"), drawn("one"), code("x = 1"), drawn("two", *tag))
+        assert f"Figure R1.</span>{main}" in notebook_pages.html_of(cells[1])
+        assert f"Figure R2.</span>{other}" in "".join(notebook_pages.html_of(cell) for cell in cells[2:] if "outputs" in cell)
+        places = [i for i, cell in enumerate(cells) if cell.source.startswith("The result is")]
+        assert len(places) == 1 and '<a href="#result">Figure R1</a>' in cells[places[0]].source
+        assert cells[0].source.endswith('<div id="result"></div>')
+        assert notebook_pages.headline(cells) is cells[1]
+
+
+def test_a_page_without_a_main_figure_and_a_lesson_keep_their_order():
+    lesson = page(code("x = 1"), drawn("one"), code("y = 2", "solution"), drawn("two", "solution"))
+    assert [cell.source for cell in lesson[2:6]] == ["x = 1", "show(one)", "y = 2", "show(two)"]
+    tables = page(code("x = 1"), code("table()", "figure", outputs=[figure("<table></table>")]))
+    assert [cell.source for cell in tables[2:4]] == ["x = 1", "table()"]
+    assert notebook_pages.headline(tables) is None
 
 
 def test_one_fold_for_the_set_up_and_one_for_the_experiment():
@@ -85,7 +111,7 @@ def test_the_code_of_a_figure_stands_at_the_end():
 def test_a_cell_with_an_output_keeps_its_place():
     """The next cell's fold does not swallow it."""
     cells = page(code("a = 1\nprint(a)", outputs=[STREAM]), code("b = 2"))
-    assert [cell.source for cell in cells[1:]] == ["a = 1\nprint(a)", "b = 2"]
+    assert [cell.source for cell in cells[2:]] == ["a = 1\nprint(a)", "b = 2"]
 
 
 def test_figures_without_a_number_of_their_paper_s_are_numbered_in_order():
@@ -108,6 +134,6 @@ def test_a_solution_keeps_its_cells_and_shows_their_code():
         nbformat.v4.new_markdown_cell(end),
         code("z = 1"),
     )
-    assert [cell.source for cell in cells[2:7]] == [start, "y = x", "show(y)", end, "z = 1"]
-    assert not {tag for cell in cells[3:5] for tag in cell.metadata.tags} & {"hide-input", "remove-input"}
+    assert [cell.source for cell in cells[3:8]] == [start, "y = x", "show(y)", end, "z = 1"]
+    assert not {tag for cell in cells[4:6] for tag in cell.metadata.tags} & {"hide-input", "remove-input"}
     assert not any("The code of the figures" in cell.source for cell in cells)
