@@ -44,7 +44,6 @@ _EXAMPLES = {"traces": "thesis_3_mechanisms", "calls": "dchi_booleans"}  # noteb
 _OF_MUNICIPALITIES = "primule_risk"  # also proposed if the cells have municipalities
 _OPTIONS = {name: f"--{name}" for name in ("user", "lat", "lng", "cell", "duration", "cells", "time", "zone")}
 _OPTIONS |= {"t": "--time-column", "end_cell": "--end-cell"}
-_ASSESSMENTS = {"traces": "across_traces", "calls": "primule_risk"}  # kind of data -> the notebook of mobpriv assess
 _FILE = "CSV, Parquet, GeoParquet, GeoPackage, GeoJSON, JSON, GPX, KML or Feather file"
 _User = Annotated[str, typer.Option("--user", help="Column of the user (default: by its usual names, like the next three).")]
 _TimeColumn = Annotated[str, typer.Option("--time-column", help="Column of the time.")]
@@ -243,9 +242,10 @@ def assess(
     output: Annotated[Path | None, typer.Option("-o", "--output", help="Folder for the results.")] = None,
 ):
     """What a table gives away, on one page. For traces also what protection buys and costs, and which settings meet a goal."""
-    from mobpriv.datasets import kind_of
-
     with one_clear_line(Path(data)):
+        from mobpriv.book.edition import ASSESSMENTS
+        from mobpriv.datasets import kind_of
+
         goals = dict(map(_goal, goal or []))
         if goals:  # only what is asked for
             goals = {"max_reidentified": 1.0, "min_coverage": 0.0, "max_distance": 0.0} | goals
@@ -253,7 +253,7 @@ def assess(
         kind = kind_of(_resolved(data))
         if kind == "calls" and goals:
             raise ValueError(f"a goal is for traces, and {data} holds call records: leave --goal out")
-    run(_ASSESSMENTS[kind], [data], [*(parameter or []), *goals], quick, output)
+    run(ASSESSMENTS[kind], [data], [*(parameter or []), *goals], quick, output)
 
 
 def _goal(text: str) -> tuple[str, float]:
@@ -389,12 +389,29 @@ def _resolved(data: str) -> str:
 def build_book(
     workers: Annotated[int, typer.Option(min=1, help="Notebooks at a time.")] = 2,
     quick: Annotated[bool, typer.Option("--quick", help="Quick runs of all notebooks.")] = False,
+    data: Annotated[
+        str, typer.Option(help="A table or data set: write the pages about it to a folder of their own.", show_default=False)
+    ] = "",
+    name: Annotated[str, typer.Option(help="What these pages call the data (default: the name of the file).")] = "",
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="Folder for these pages (default: runs/book/NAME).")
+    ] = None,
 ):
-    """Run every changed notebook on the embedded data and build the book."""
-    with one_clear_line(steps=True):
-        from mobpriv.book import build
+    """Run every changed notebook on the embedded data and build the book; with --data, write pages about a table instead."""
+    with one_clear_line(Path(data) if data else None, steps=True):
+        from mobpriv.book import build, edition
 
-        typer.echo(f"The book is at {build.build(workers=workers, quick=quick)}")
+        if not data and (name or output):
+            raise ValueError("--name and -o are for pages about a table: give it with --data")
+        if not data:
+            typer.echo(f"The book is at {build.build(workers=workers, quick=quick)}")
+            return
+        folder = output or Path("runs") / "book" / (name or Path(data).stem)
+        _can_be_written(folder)
+        failed = edition.write(_resolved(data), folder, name or Path(data).name, workers, quick)
+        typer.echo(folder / "index.html")
+        if failed:
+            raise build.BuildFailed("\n\n".join(f"{notebook}: {error}" for notebook, error in failed.items()))
 
 
 @app.command()

@@ -35,6 +35,7 @@ from mobpriv.book import (
     runs,
     sums,
     verdicts,
+    webpage,
     yaml_files,
 )
 from mobpriv.book.results import ROOT
@@ -81,7 +82,7 @@ def build(root: Path = ROOT, workers: int = 2, quick: bool = False, render: bool
     return root / "_build" / "html" / "index.html"
 
 
-def _chapters(root: Path) -> dict[str, list[str]]:
+def chapter_files(root: Path) -> dict[str, list[str]]:
     """Title of a chapter -> its files in order."""
 
     def files(node):
@@ -94,19 +95,19 @@ def _chapters(root: Path) -> dict[str, list[str]]:
             for entry in node:
                 yield from files(entry)
 
-    chapters = {}
+    files_of = {}
     for entry in yaml_files.content(root / "book" / "_toc.yml")["chapters"]:
-        chapters.setdefault(entry.get("title", "The book"), []).extend(files(entry))
-    return chapters
+        files_of.setdefault(entry.get("title", "The book"), []).extend(files(entry))
+    return files_of
 
 
-_SUPPLEMENT = "Supplement"  # the last chapter: further pages of all other chapters
+SUPPLEMENT = "Supplement"  # the last chapter: further pages of all other chapters
 
 
 def _contents(root: Path) -> dict[str, list[str]]:
     """Title of a chapter -> its files in order, including its pages in the supplement."""
-    chapters = _chapters(root)
-    further = chapters.pop(_SUPPLEMENT, [])
+    chapters = chapter_files(root)
+    further = chapters.pop(SUPPLEMENT, [])
     return {
         title: [*paths, *(file for file in further if Path(file).stem.startswith(f"{paths[0]}_"))]
         for title, paths in chapters.items()
@@ -139,11 +140,12 @@ class Job(NamedTuple):
     results: Path
     root: Path
     key: str  # content hash
+    page: Path | None = None  # file of a page of its own
 
 
 def _embedded_job(name: str, run: str, quick: bool, root: Path) -> Job:
     path, given = root / "notebooks" / f"{name}.ipynb", {"quick": True} if quick else {}
-    others = running.data_fingerprints(run) + _named_files(name, root) + _shown_beside(path, root)
+    others = running.data_fingerprints(run) + _named_files(name, root) + shown_beside(path, root)
     generated = root / "book" / "_generated"
     key = dependencies.page_hash(path, given, root, others)
     return Job(path, given, _executed(root, run, name), generated / "results" / run / f"{name}.json", root, key)
@@ -180,7 +182,7 @@ def _executed(root: Path, run: str, name: str) -> Path:
     return root / "book" / "_generated" / "executed" / run / f"{name}.ipynb"
 
 
-def _shown_beside(path: Path, root: Path) -> list[str]:
+def shown_beside(path: Path, root: Path) -> list[str]:
     """Fingerprints of the published results, printed numbers, titles and labels that a page shows."""
     read_notebooks, registry = dependencies.reads(path), runs.read(root)
     if not read_notebooks:
@@ -203,9 +205,15 @@ def _shown_beside(path: Path, root: Path) -> list[str]:
 
 
 def _run_all(jobs: list[Job], run: str, workers: int) -> None:
-    """Run notebooks, ``workers`` at a time; skip those with an unchanged content hash."""
+    """Run notebooks; :class:`BuildFailed` if any fails."""
+    if failures := run_jobs(jobs, run, workers):
+        raise BuildFailed("\n\n".join(f"{name}: {error}" for name, error in failures.items()))
+
+
+def run_jobs(jobs: list[Job], run: str, workers: int) -> dict[str, BaseException]:
+    """Run notebooks, ``workers`` at a time; skip those with an unchanged content hash. Returns notebook -> error of those that failed."""
     pending = [job for job in jobs if not _unchanged(job)]
-    console, failures = Console(stderr=True), []
+    console, failures = Console(stderr=True), {}
     console.print(
         f"{len(jobs) - len(pending)} of {len(jobs)} notebooks unchanged, {len(pending)} to run ({run})",
         highlight=False,
@@ -217,15 +225,11 @@ def _run_all(jobs: list[Job], run: str, workers: int) -> None:
         futures = {pool.submit(_run_one, job, workers): job.notebook.stem for job in pending}
         for future in as_completed(futures):
             name = futures[future]
-            error = future.exception()
-            if error:
-                failures.append(f"{name}: {error}")
-                console.print(f"  {name}: failed", highlight=False)
-            else:
-                console.print(f"  {name}: {future.result():.1f} s", highlight=False)
+            if error := future.exception():
+                failures[name] = error
+            console.print(f"  {name}: {'failed' if error else f'{future.result():.1f} s'}", highlight=False)
             progress.advance(task)
-    if failures:
-        raise BuildFailed("\n\n".join(failures))
+    return failures
 
 
 def _unchanged(job: Job) -> bool:
@@ -238,7 +242,7 @@ def _unchanged(job: Job) -> bool:
 
 
 def _run_one(job: Job, workers: int) -> float:
-    path, parameters, output, results, root, key = job
+    path, parameters, output, results, root, key, own_page = job
     processes.ends_with_parent(os.environ[sharing.FOLDER])  # a killed parent cannot remove the folder
     kernels = nullcontext()
     if workers > 1:  # several notebooks run at once: each has one thread
@@ -246,8 +250,9 @@ def _run_one(job: Job, workers: int) -> float:
 
         os.environ.update(running.ONE_THREAD)  # before a kernel starts
         kernels = warm_kernels.kernels()
+    further_files = (lambda notebook, record: {own_page: webpage.page(notebook, record, root)}) if own_page else None
     with kernels:
-        record = running.run(path, parameters, output=output, results=results, root=root, key=key)
+        record = running.run(path, parameters, output=output, results=results, root=root, key=key, further_files=further_files)
     return record["provenance"]["seconds"]
 
 
@@ -338,7 +343,7 @@ def write_pages(embedded: dict[str, str], root: Path) -> None:
             _write_downloads(book, name, embedded[name], root)
     titles = {name: notebooks.title(name, root) for name in embedded}
     chapters = {caption: {name: titles[name] for name in _notebooks(files)} for caption, files in contents.items()}
-    supplementary = _notebooks(_chapters(root).get(_SUPPLEMENT, []))
+    supplementary = _notebooks(chapter_files(root).get(SUPPLEMENT, []))
     texts, supplement = {}, []
     for (caption, (setting, *_)), chapter in zip(contents.items(), chapters.values(), strict=True):
         main_pages, further_pages = (

@@ -82,7 +82,7 @@ def html_of(cell) -> str:
 
 
 def _figure_first(cells: list) -> list:
-    """The cells with the main result below the opening, and a link to it in its place; the exercises of a lesson keep their order."""
+    """The cells with the main result below the opening, and a link to it where it was; the exercises of a lesson keep their order."""
     main = headline(cells)
     if main is None or any(_SOLUTION in cell.metadata.get("tags", []) for cell in cells):
         return cells
@@ -92,7 +92,7 @@ def _figure_first(cells: list) -> list:
 
 
 def _link(main) -> str:
-    """The sentence in the place of the main result."""
+    """The sentence where the main result was."""
     found = re.search(r'<span class="figure-number">([^<]*)\.</span>', html_of(main))
     return f'The result is <a href="#result">{found[1] if found else "the table"}</a>, at the top of this page.'
 

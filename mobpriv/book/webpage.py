@@ -92,11 +92,16 @@ def page(notebook: nbformat.NotebookNode, record: dict, root: Path = ROOT) -> st
     ]
     name = re.sub("<[^>]+>", "", title) or run_record["notebook"]
     data = f": {run_record['data']['name']}" if run_record["data"] else ""
+    return document(f"{name}{html.escape(data)}", "".join(parts), root, formulas="$" in text)
+
+
+def document(title: str, body: str, root: Path = ROOT, formulas: bool = False) -> str:
+    """A self-contained HTML page; ``formulas``: whether it needs the formula renderer."""
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
-        f'<title>{name}{html.escape(data)}</title><link rel="icon" href="data:,">'
+        f'<title>{title}</title><link rel="icon" href="data:,">'
         f'<meta name="viewport" content="width=device-width, initial-scale=1"><style>{stylesheet(root)}</style></head>'
-        f'<body><main class="bd-article">{"".join(parts)}</main>{_mathjax() if "$" in text else ""}</body></html>\n'
+        f'<body><main class="bd-article">{body}</main>{_mathjax() if formulas else ""}</body></html>\n'
     )
 
 
