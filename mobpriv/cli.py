@@ -399,7 +399,8 @@ def build_book(
 ):
     """Run every changed notebook on the embedded data and build the book; with --data, write pages about a table instead."""
     with one_clear_line(Path(data) if data else None, steps=True):
-        from mobpriv.book import build, edition
+        from mobpriv.book import build, edition, notebooks
+        from mobpriv.datasets import kind_of
 
         if not data and (name or output):
             raise ValueError("--name and -o are for pages about a table: give it with --data")
@@ -408,6 +409,9 @@ def build_book(
             return
         folder = output or Path("runs") / "book" / (name or Path(data).stem)
         _can_be_written(folder)
+        first = notebooks.find(edition.ASSESSMENTS[kind_of(_resolved(data))])
+        plan = _plan(first, {"dataset": _resolved(data)}, folder)  # refuses a table that is not clear
+        _announce({"data": plan["data"], "results": plan["results"]})
         failed = edition.write(_resolved(data), folder, name or Path(data).name, workers, quick)
         typer.echo(folder / "index.html")
         if failed:

@@ -227,7 +227,8 @@ def run_jobs(jobs: list[Job], run: str, workers: int) -> dict[str, BaseException
             name = futures[future]
             if error := future.exception():
                 failures[name] = error
-            console.print(f"  {name}: {'failed' if error else f'{future.result():.1f} s'}", highlight=False)
+            refused = "refused the data" if isinstance(error, ValueError) else "failed"
+            console.print(f"  {name}: {refused if error else f'{future.result():.1f} s'}", highlight=False)
             progress.advance(task)
     return failures
 
