@@ -431,7 +431,8 @@ def _write_downloads(book: Evaluation, name: str, embedded_run: str, root: Path)
 
 def _figure(page: Path) -> str:
     """The main figure of a page for another page."""
-    html = notebook_pages.html_of(notebook_pages.headline(nbformat.read(page, as_version=4).cells))
+    htmls = map(notebook_pages.html_of, notebook_pages.headlines(nbformat.read(page, as_version=4).cells))
+    html = next((html for html in htmls if "<figure" in html), "")
     return f"```{{raw}} html\n{html}\n```\n"
 
 

@@ -15,7 +15,7 @@ _SYNTHETIC = """:::{{div}} synthetic
 **Synthetic data.** No person or vehicle in the {title} exists.
 :::"""
 _FOLDED = ("set-up", "experiment")  # titles of the folds
-_LINK = "link-to-result"  # id of the cell in the place of the main result
+_LINK = '<a href="#result">The result</a> is at the top of this page.'
 
 
 def page(
@@ -33,16 +33,13 @@ def page(
     ``synthetic``: name of the synthetic data used, "" if none.
     """
     notebook = nbformat.from_dict(executed)
-    cells = _figure_first(_opened(notebook.cells, opening, synthetic))
+    cells = results_first(opened(notebook.cells, opening, synthetic))
     figure_code = [cell.source for cell in cells if _kind(cell) == "figure"]
     notebook.cells = [part for cell in _folded(cells) for part in _with_its_data_below(cell)]
     for cell in notebook.cells:
         for output in cell.get("outputs", ()):
             if "text/html" in output.get("data", {}):
                 output.data["text/html"] = numbered("".join(output.data["text/html"]), number)
-    for cell in notebook.cells:
-        if cell.id == f"mobpriv-{_LINK}":
-            cell.source = _link(headline(notebook.cells))
     notebook.cells += [_markdown(text, name) for name, text in closing]
     if figure_code:
         code, title = "\n\n".join(figure_code), "The code of the figures and tables\n:class-container: drawing"
@@ -60,20 +57,20 @@ def numbered(html: str, number: Callable[[], str]) -> str:
     return re.sub(re.escape(empty), lambda _: f'<span class="figure-number">Figure {number()}.</span>', html)
 
 
-def _opened(cells: list, opening: str, synthetic: str) -> list:
+def opened(cells: list, opening: str = "", synthetic: str = "") -> list:
     """The cells with the opening between the title and the first paragraph, which becomes a cell of its own."""
-    first, *others = cells
-    title, rest = re.match(r"((?:\([\w-]+\)=\n)?# [^\n]*\n?)(.*)", first.source, re.DOTALL).groups()
+    first, *others = cells if cells and cells[0].cell_type == "markdown" else [_markdown("", "title"), *cells]
+    title, rest = re.match(r"((?:\([\w-]+\)=\n)?# [^\n]*\n?|)(.*)", first.source, re.DOTALL).groups()
     parts = [title, opening, _SYNTHETIC.format(title=synthetic) if synthetic else ""]
     top = nbformat.from_dict({**first, "source": "\n\n".join(part.strip() for part in parts if part.strip())})
     return [top, *([_markdown(rest.strip(), "introduction")] if rest.strip() else []), *others]
 
 
-def headline(cells: Iterable) -> nbformat.NotebookNode | None:
-    """The cell with a page's main result: the one tagged ``headline``, else the first figure outside a solution."""
+def headlines(cells: Iterable) -> list[nbformat.NotebookNode]:
+    """The cells with a page's main results: those tagged ``headline``, else the first figure outside a solution."""
     tagged = [(cell, cell.metadata.get("tags", [])) for cell in cells]
     drawn = [cell for cell, tags in tagged if "figure" in tags and _SOLUTION not in tags and "<figure" in html_of(cell)]
-    return next((cell for cell, tags in tagged if "headline" in tags), drawn[0] if drawn else None)
+    return [cell for cell, tags in tagged if "headline" in tags] or drawn[:1]
 
 
 def html_of(cell) -> str:
@@ -81,20 +78,14 @@ def html_of(cell) -> str:
     return "".join("".join(output["data"].get("text/html", "")) for output in cell.outputs if "data" in output)
 
 
-def _figure_first(cells: list) -> list:
-    """The cells with the main result below the opening, and a link to it where it was; the exercises of a lesson keep their order."""
-    main = headline(cells)
-    if main is None or any(_SOLUTION in cell.metadata.get("tags", []) for cell in cells):
+def results_first(cells: list) -> list:
+    """The cells with the main results behind the first cell, and a link where they were; exercises keep their order."""
+    main = headlines(cells)
+    if not main or any(_SOLUTION in cell.metadata.get("tags", []) for cell in cells):
         return cells
     top, *others = cells
     top.source += '\n\n<div id="result"></div>'
-    return [top, main, *(_markdown("", _LINK) if cell is main else cell for cell in others)]
-
-
-def _link(main) -> str:
-    """The sentence where the main result was."""
-    found = re.search(r'<span class="figure-number">([^<]*)\.</span>', html_of(main))
-    return f'The result is <a href="#result">{found[1] if found else "the table"}</a>, at the top of this page.'
+    return [top, *main, *(_markdown(_LINK, f"link-{cell.id}") if cell in main else cell for cell in others)]
 
 
 def _kind(cell) -> str:

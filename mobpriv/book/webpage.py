@@ -72,7 +72,8 @@ _VARIANTS_EXPLAINED = (
 
 def page(notebook: nbformat.NotebookNode, record: dict, root: Path = ROOT) -> str:
     """The page of an executed notebook: kind of run, data, cells, glossary, provenance."""
-    run_record, cells = record["provenance"], deepcopy(notebook.cells)
+    run_record = record["provenance"]
+    cells = notebook_pages.results_first(notebook_pages.opened(deepcopy(notebook.cells)))
     text = "".join(cell.source for cell in cells if cell.cell_type == "markdown")
     title, body = _cells(cells, selection=run_record["selection"])
     numbers = count(1)

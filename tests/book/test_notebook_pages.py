@@ -61,15 +61,28 @@ def drawn(words: str, *tags: str):
 
 
 def test_the_main_figure_follows_the_answer_and_has_the_first_number():
-    """Its place has a link with its number."""
+    """A link remains where it was."""
     for tag, main, other in (((), "one", "two"), (("headline",), "two", "one")):
         cells = page(code("table()", "figure"), drawn("one"), code("x = 1"), drawn("two", *tag))
         assert f"Figure R1.</span>{main}" in notebook_pages.html_of(cells[1])
         assert f"Figure R2.</span>{other}" in "".join(notebook_pages.html_of(cell) for cell in cells[2:] if "outputs" in cell)
-        places = [i for i, cell in enumerate(cells) if cell.source.startswith("The result is")]
-        assert ['<a href="#result">Figure R1</a>' in cells[i].source for i in places] == [True]
+        assert [cell.source for cell in cells if "#result" in cell.source] == [
+            '<a href="#result">The result</a> is at the top of this page.'
+        ]
         assert cells[0].source.endswith('<div id="result"></div>')
-        assert notebook_pages.headline(cells) is cells[1]
+        assert notebook_pages.headlines(cells) == [cells[1]]
+
+
+def test_a_notebook_without_a_title_keeps_its_cells():
+    words = nbformat.v4.new_markdown_cell("Words.")
+    assert [cell.source for cell in notebook_pages.opened([words, code("x = 1")])] == ["", "Words.", "x = 1"]
+    assert [cell.source for cell in notebook_pages.opened([code("x = 1")])] == ["", "x = 1"]
+
+
+def test_all_cells_tagged_as_headlines_come_first():
+    cells = page(drawn("one"), code("print(goal)", "figure", "headline"), drawn("two", "headline"))
+    assert [cell.source for cell in cells[1:3]] == ["print(goal)", "show(two)"]
+    assert sum("#result" in cell.source for cell in cells) == 2
 
 
 def test_a_page_without_a_main_figure_and_a_lesson_keep_their_order():
@@ -77,7 +90,7 @@ def test_a_page_without_a_main_figure_and_a_lesson_keep_their_order():
     assert [cell.source for cell in lesson[2:6]] == ["x = 1", "show(one)", "y = 2", "show(two)"]
     tables = page(code("x = 1"), code("table()", "figure", outputs=[figure("<table></table>")]))
     assert [cell.source for cell in tables[2:4]] == ["x = 1", "table()"]
-    assert notebook_pages.headline(tables) is None
+    assert notebook_pages.headlines(tables) == []
 
 
 def test_one_fold_for_the_set_up_and_one_for_the_experiment():
