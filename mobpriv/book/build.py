@@ -82,7 +82,7 @@ def build(root: Path = ROOT, workers: int = 2, quick: bool = False, render: bool
     return root / "_build" / "html" / "index.html"
 
 
-def chapter_files(root: Path) -> dict[str, list[str]]:
+def chapters_of(root: Path) -> dict[str, list[str]]:
     """Title of a chapter -> its files in order."""
 
     def files(node):
@@ -106,7 +106,7 @@ SUPPLEMENT = "Supplement"  # the last chapter: further pages of all other chapte
 
 def _contents(root: Path) -> dict[str, list[str]]:
     """Title of a chapter -> its files in order, including its pages in the supplement."""
-    chapters = chapter_files(root)
+    chapters = chapters_of(root)
     further = chapters.pop(SUPPLEMENT, [])
     return {
         title: [*paths, *(file for file in further if Path(file).stem.startswith(f"{paths[0]}_"))]
@@ -344,7 +344,7 @@ def write_pages(embedded: dict[str, str], root: Path) -> None:
             _write_downloads(book, name, embedded[name], root)
     titles = {name: notebooks.title(name, root) for name in embedded}
     chapters = {caption: {name: titles[name] for name in _notebooks(files)} for caption, files in contents.items()}
-    supplementary = _notebooks(chapter_files(root).get(SUPPLEMENT, []))
+    supplementary = _notebooks(chapters_of(root).get(SUPPLEMENT, []))
     texts, supplement = {}, []
     for (caption, (setting, *_)), chapter in zip(contents.items(), chapters.values(), strict=True):
         main_pages, further_pages = (

@@ -33,7 +33,7 @@ def write(
 def _on_the_path(kind: str, root: Path) -> dict[str, list[str]]:
     """Chapter -> its notebooks that take this kind of data, the assessment first; no exercises, nothing of the supplement."""
     first, chapters = ASSESSMENTS[kind], {}
-    for chapter, files in build.chapter_files(root).items():
+    for chapter, files in build.chapters_of(root).items():
         names = [Path(file).stem for file in files if file.startswith("notebooks/")] if chapter != build.SUPPLEMENT else []
         of_kind = [name for name in names if _kind(name, root) == kind and name != first and not name.endswith("_lesson")]
         chapters |= {chapter: of_kind} if of_kind else {}
