@@ -243,7 +243,7 @@ def assess(
 ):
     """What a table gives away, on one page. For traces also what protection buys and costs, and which settings meet a goal."""
     with one_clear_line(Path(data)):
-        from mobpriv.book.edition import ASSESSMENTS
+        from mobpriv.book.own_book import ASSESSMENTS
         from mobpriv.datasets import kind_of
 
         goals = dict(map(_goal, goal or []))
@@ -399,7 +399,7 @@ def build_book(
 ):
     """Run every changed notebook on the embedded data and build the book; with --data, write pages about a table instead."""
     with one_clear_line(Path(data) if data else None, steps=True):
-        from mobpriv.book import build, edition, notebooks
+        from mobpriv.book import build, own_book, notebooks
         from mobpriv.datasets import kind_of
 
         if not data and (name or output):
@@ -409,10 +409,10 @@ def build_book(
             return
         folder = output or Path("runs") / "book" / (name or Path(data).stem)
         _can_be_written(folder)
-        first = notebooks.find(edition.ASSESSMENTS[kind_of(_resolved(data))])
+        first = notebooks.find(own_book.ASSESSMENTS[kind_of(_resolved(data))])
         plan = _plan(first, {"dataset": _resolved(data)}, folder)  # refuses a table that is not clear
         _announce({"data": plan["data"], "results": plan["results"]})
-        failed = edition.write(_resolved(data), folder, name or Path(data).name, workers, quick)
+        failed = own_book.write(_resolved(data), folder, name or Path(data).name, workers, quick)
         typer.echo(folder / "index.html")
         if failed:
             raise build.BuildFailed("\n\n".join(f"{notebook}: {error}" for notebook, error in failed.items()))

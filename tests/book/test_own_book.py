@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 from notebook_making import make, registry
 
-from mobpriv.book import edition
+from mobpriv.book import own_book
 
 READS = "from mobpriv import book, datasets\ndata = datasets.load(dataset)"
 SAVES = 'book.save({"draw": float(len(data.traces)), "shown": True}, data, "all")\ndata'
@@ -43,7 +43,7 @@ def test_pages_of_the_path_that_take_the_table_and_a_reason_for_each_other_one(r
     table, folder = tmp_path / "my.csv", tmp_path / "pages"
     pd.DataFrame({"user": ["a", "a", "b", "b"], "t": times, "lat": 45.0, "lng": 4.8}).to_csv(table, index=False)
 
-    failed = edition.write(str(table), folder, "My <table>", workers=1, root=root)
+    failed = own_book.write(str(table), folder, "My <table>", workers=1, root=root)
     assert list(failed) == ["breaks"]
     assert sorted(path.name for path in folder.glob("*.html")) == ["across_traces.html", "good.html", "index.html"]
     index = (folder / "index.html").read_text()
@@ -57,5 +57,5 @@ def test_pages_of_the_path_that_take_the_table_and_a_reason_for_each_other_one(r
     assert record["results"]["draw"] == 4
 
     capsys.readouterr()
-    edition.write(str(table), folder, "My <table>", workers=1, root=root)
+    own_book.write(str(table), folder, "My <table>", workers=1, root=root)
     assert "2 of 4 notebooks unchanged" in capsys.readouterr().err  # only those that did not run are tried again
