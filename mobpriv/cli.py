@@ -399,7 +399,7 @@ def build_book(
 ):
     """Run every changed notebook on the embedded data and build the book; with --data, write pages about a table instead."""
     with one_clear_line(Path(data) if data else None, steps=True):
-        from mobpriv.book import build, own_book, notebooks
+        from mobpriv.book import build, notebooks, own_book
         from mobpriv.datasets import kind_of
 
         if not data and (name or output):
