@@ -8,11 +8,11 @@ Exit codes:
 - 130: interrupted.
 """
 
-import os
 import re
 import shlex
 import signal
 import sys
+import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -365,12 +365,14 @@ def _folder(notebook: str, data: str) -> Path:
 
 
 def _can_be_written(folder: Path) -> None:
-    """Reject a folder that is not writable, before the run."""
+    """Reject a folder that is not writable, before the run; a system's folder may say that it is."""
     existing = next(place for place in (folder, *folder.absolute().parents) if place.exists())
-    if not existing.is_dir() or not os.access(existing, os.W_OK):
-        raise OSError(
-            f"{folder} cannot be written: {existing} is {'not writable' if existing.is_dir() else 'a file'}; take another -o"
-        )
+    try:
+        with tempfile.TemporaryFile(dir=existing):
+            return
+    except OSError:
+        what = "not writable" if existing.is_dir() else "a file"
+    raise OSError(f"{folder} cannot be written: {existing} is {what}; take another -o")
 
 
 def _resolved(data: str) -> str:

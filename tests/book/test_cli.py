@@ -107,6 +107,7 @@ def test_run_on_a_file_hands_the_notebook_its_absolute_path(call, tmp_path, tabl
         ("run demo --data nowhere.csv", "mobpriv: there is no file or data set 'nowhere.csv' (data sets: city"),
         ("run demo --data my.csv -p dataset=city", "the data set is given twice"),
         ("run demo -o my.csv/there", "mobpriv: my.csv/there cannot be written: "),
+        ("run demo -o /proc/there", "mobpriv: /proc/there cannot be written: /proc is not writable"),
         ("run nosuch", "mobpriv: there is no notebook 'nosuch'"),
         ("run thesis_3_attacks --data my.csv -o there -p leave_out=zz", "does not have: zz"),
         ("run thesis_3_attacks --data my.csv -o there -p start=someday", "must be a date or empty (got 'someday')"),
