@@ -39,6 +39,8 @@ from mobpriv.book import (
 )
 from mobpriv.book.results import ROOT
 
+BUILT = "_build/commit"  # file: the commit of the rendered book
+
 
 class BuildFailed(Exception):
     """The book cannot be built; the message gives the reason for each notebook."""
@@ -78,10 +80,11 @@ def build(root: Path = ROOT, workers: int = 2, quick: bool = False, render: bool
         write_pages(embedded, root)
         if render:
             _jupyter_book(root, workers)
+            provenance.write_atomically(root / BUILT, "a quick run" if quick else provenance.commit(root, "."))
     return root / "_build" / "html" / "index.html"
 
 
-def _chapters(root: Path) -> dict[str, list[str]]:
+def chapters_of(root: Path) -> dict[str, list[str]]:
     """Title of a chapter -> its files in order."""
 
     def files(node):
@@ -105,7 +108,7 @@ _SUPPLEMENT = "Supplement"  # the last chapter: further pages of all other chapt
 
 def _contents(root: Path) -> dict[str, list[str]]:
     """Title of a chapter -> its files in order, including its pages in the supplement."""
-    chapters = _chapters(root)
+    chapters = chapters_of(root)
     further = chapters.pop(_SUPPLEMENT, [])
     return {
         title: [*paths, *(file for file in further if Path(file).stem.startswith(f"{paths[0]}_"))]
@@ -338,7 +341,7 @@ def write_pages(embedded: dict[str, str], root: Path) -> None:
             _write_downloads(book, name, embedded[name], root)
     titles = {name: notebooks.title(name, root) for name in embedded}
     chapters = {caption: {name: titles[name] for name in _notebooks(files)} for caption, files in contents.items()}
-    supplementary = _notebooks(_chapters(root).get(_SUPPLEMENT, []))
+    supplementary = _notebooks(chapters_of(root).get(_SUPPLEMENT, []))
     texts, supplement = {}, []
     for (caption, (setting, *_)), chapter in zip(contents.items(), chapters.values(), strict=True):
         main_pages, further_pages = (
