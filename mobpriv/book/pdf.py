@@ -70,7 +70,7 @@ def write(file: Path, root: Path = ROOT) -> int:
 
 
 def document(root: Path, site: Path) -> str:
-    """All pages of the book as one HTML document beside the folder of the ``site``."""
+    """All pages of the book as one HTML document next to the folder ``site``."""
     files_of = {"": ["index"], **chapters_of(root)}
     files = [file for files in files_of.values() for file in files]
     html = {file: (site / f"{file}.html").read_text(encoding="utf-8") for file in files}
@@ -95,7 +95,7 @@ def document(root: Path, site: Path) -> str:
 
 
 def _page(file: str, html: str, chapter: int, places: dict[str, str]) -> _Page:
-    """A page whose ids are unique in the document and whose links lead to other pages of the document."""
+    """A page with ids that are unique in the document, and with links into the document."""
     place = places[f"{file}.html"]
     article = re.search(r'(?s)<article class="bd-article"[^>]*>(.*)</article>', html)[1]
     article = re.sub(r"(?s)<script\b.*?</script>", "", article)
@@ -162,17 +162,17 @@ def _printed(source: Path) -> tuple[bytes, int]:
         page.set_default_timeout(_TIMEOUT)
         page.goto(source.as_uri())
         page.evaluate(_DRAWN)
-        _, numbers = sheets(page.pdf(prefer_css_page_size=True))
+        _, numbers = _sheets(page.pdf(prefer_css_page_size=True))
         page.evaluate(_NUMBER, numbers)
         printed = page.pdf(prefer_css_page_size=True, outline=True, tagged=True)
         browser.close()
-    count, final = sheets(printed)
+    count, final = _sheets(printed)
     if final != numbers:
         raise ValueError("the page numbers in the contents are those of another print: run make pdf again")
     return printed, count
 
 
-def sheets(printed: bytes) -> tuple[int, dict[str, int]]:
+def _sheets(printed: bytes) -> tuple[int, dict[str, int]]:
     """The number of sheets of a PDF, and the sheet of each page of the book: place -> number."""
     objects = re.findall(rb"(?m)^(\d+) 0 obj\n<</Type /Page\n", printed)
     order = {number: i for i, number in enumerate(objects, 1)}
