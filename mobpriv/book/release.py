@@ -68,7 +68,7 @@ def write(commit: str, book: Evaluation, root: Path = ROOT) -> list[Path]:
 
 def _packages(root: Path, folder: Path) -> None:
     """Build the source archive and the wheel from what the commit holds."""
-    build = "import sys; from setuptools import build_meta as b; b.build_sdist(sys.argv[1]); b.build_wheel(sys.argv[1])"
+    build = "import sys; from setuptools import build_meta as b; to = sys.argv[1]; b.build_sdist(to); b.build_wheel(to)"
     tracked = subprocess.run(["git", "-C", root, "archive", "HEAD"], capture_output=True, check=True).stdout
     with tempfile.TemporaryDirectory() as source:
         with tarfile.open(fileobj=io.BytesIO(tracked)) as archive:
