@@ -162,17 +162,17 @@ def _printed(source: Path) -> tuple[bytes, int]:
         page.set_default_timeout(_TIMEOUT)
         page.goto(source.as_uri())
         page.evaluate(_DRAWN)
-        _, numbers = _sheets(page.pdf(prefer_css_page_size=True))
+        _, numbers = sheets(page.pdf(prefer_css_page_size=True))
         page.evaluate(_NUMBER, numbers)
         printed = page.pdf(prefer_css_page_size=True, outline=True, tagged=True)
         browser.close()
-    count, final = _sheets(printed)
+    count, final = sheets(printed)
     if final != numbers:
         raise ValueError("the page numbers in the contents are those of another print: run make pdf again")
     return printed, count
 
 
-def _sheets(printed: bytes) -> tuple[int, dict[str, int]]:
+def sheets(printed: bytes) -> tuple[int, dict[str, int]]:
     """The number of sheets of a PDF, and the sheet of each page of the book: place -> number."""
     objects = re.findall(rb"(?m)^(\d+) 0 obj\n<</Type /Page\n", printed)
     order = {number: i for i, number in enumerate(objects, 1)}
