@@ -50,13 +50,13 @@ def write(commit: str, book: Evaluation, root: Path = ROOT) -> list[Path]:
     with tempfile.TemporaryDirectory(prefix=".dist-", dir=root) as made:
         folder = Path(made) / "dist"
         folder.mkdir()
-        _packages(root, folder)
+        packages(root, folder)
         name = f"mobpriv-book-{__version__}"
         shutil.make_archive(str(folder / name), "zip", root / "_build" / "html")
         pdf.write(folder / f"{name}.pdf", root)
-        dates = _dates(root)
+        days = dates(root)
         for paper in book.registry.papers:
-            text = certificate(paper, book, root, commit, dates)
+            text = certificate(paper, book, root, commit, days)
             (folder / f"certificate_{paper}.md").write_text(text, encoding="utf-8")
         files = sorted(folder.iterdir())
         hashes = "".join(f"{provenance.file_hash(file)}  {file.name}\n" for file in files)
@@ -66,7 +66,7 @@ def write(commit: str, book: Evaluation, root: Path = ROOT) -> list[Path]:
     return sorted((root / "dist").iterdir())
 
 
-def _packages(root: Path, folder: Path) -> None:
+def packages(root: Path, folder: Path) -> None:
     """Build the source archive and the wheel from what the commit holds."""
     build = "import sys; from setuptools import build_meta as b; to = sys.argv[1]; b.build_sdist(to); b.build_wheel(to)"
     tracked = subprocess.run(["git", "-C", root, "archive", "HEAD"], capture_output=True, check=True).stdout
@@ -76,7 +76,7 @@ def _packages(root: Path, folder: Path) -> None:
         subprocess.run([sys.executable, "-c", build, folder.resolve()], cwd=source, capture_output=True, check=True)
 
 
-def _dates(root: Path) -> dict[str, str]:
+def dates(root: Path) -> dict[str, str]:
     """File of a result on real data -> day on which it was last committed."""
     command = ["git", "-C", root, "log", "--format=on %cs", "--name-only", "--", "book/results"]
     dates, day = {}, ""
@@ -89,8 +89,8 @@ def _dates(root: Path) -> dict[str, str]:
 
 
 # ------------------------------------------------------------------------------------------------------------- certificates
-def certificate(paper: str, book: Evaluation, root: Path, commit: str, dates: dict[str, str]) -> str:
-    """The certificate of a paper, in Markdown; ``dates``: file of a result -> day."""
+def certificate(paper: str, book: Evaluation, root: Path, commit: str, days: dict[str, str]) -> str:
+    """The certificate of a paper, in Markdown; ``days``: of :func:`dates`."""
     on_paper = [verdict for verdict in book.verdicts if verdict.claim.paper == paper]
     runs = {
         run: {name: r for name, r in records.items() if name.startswith(f"{paper}_")} for run, records in book.records.items()
@@ -111,7 +111,7 @@ def certificate(paper: str, book: Evaluation, root: Path, commit: str, dates: di
         "The program writes this certificate from the records of its runs. It is valid when a person has repeated a part of it "
         "and signed it. Verdicts are computed from the results; nobody writes them by hand.",
         "## What ran",
-        *(_ran(run, records, book, root, dates) for run, records in runs.items() if records),
+        *(_ran(run, records, book, root, days) for run, records in runs.items() if records),
         "## Verdicts",
         _table(
             ("claim", "in the paper", "statement", "verdicts"), [_verdict(cells, book) for cells in ledger.by_claim(on_paper)]
@@ -120,7 +120,7 @@ def certificate(paper: str, book: Evaluation, root: Path, commit: str, dates: di
     return "\n\n".join(parts) + "\n"
 
 
-def _ran(run: str, records: dict[str, dict], book: Evaluation, root: Path, dates: dict[str, str]) -> str:
+def _ran(run: str, records: dict[str, dict], book: Evaluation, root: Path, days: dict[str, str]) -> str:
     """The runs of a paper's notebooks on one data set."""
     data = {name: record["provenance"]["data"] for name, record in records.items()}
     used = sorted({f"{d['name']} (SHA-256 {d['sha256']})" for d in data.values() if d})
@@ -128,7 +128,7 @@ def _ran(run: str, records: dict[str, dict], book: Evaluation, root: Path, dates
     folder, rows = book.registry.runs[run].folder(root), []
     for name, record in records.items():
         origin, file = record["provenance"], folder / f"{name}.json"
-        day = dates.get(file.relative_to(root).as_posix()) or f"{datetime.fromtimestamp(file.stat().st_mtime, UTC):%Y-%m-%d}"
+        day = days.get(file.relative_to(root).as_posix()) or f"{datetime.fromtimestamp(file.stat().st_mtime, UTC):%Y-%m-%d}"
         state = "older than the code" if (run, name) in book.stale else "as the code"
         rows.append(
             (
