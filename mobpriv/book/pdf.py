@@ -24,19 +24,24 @@ _WIDEST = "0000"  # stands for a page number in the first print
 _IDS = "id|for|name|headers|aria-labelledby|aria-describedby|aria-controls"
 _TIMEOUT = 1_800_000  # ms
 _STYLE = """
-@page { size: A4; margin: 18mm 16mm 16mm; @bottom-center { content: counter(page); font: 9pt sans-serif; } }
+@page { size: A4; margin: 18mm 14mm 16mm; @bottom-center { content: counter(page); font: 9pt sans-serif; } }
 @page front { @bottom-center { content: none; } }
 html, body { background: #fff; }
-.front { page: front; height: 24cm; display: flex; flex-direction: column; justify-content: center; text-align: center; }
+body { --zoom: .8; zoom: var(--zoom); line-height: 1.45; } /* type of 9.6 points; pictures are not wider than the sheet in any case */
+.front { page: front; height: 30cm; display: flex; flex-direction: column; justify-content: center; text-align: center; }
 .contents { page: contents; font-size: .85rem; }
 .contents ol { list-style: none; margin: 0 0 .4rem; padding: 0; }
 .contents ol ol { padding-left: 1.2rem; }
 .contents a { display: flex; gap: .5rem; color: inherit; text-decoration: none; }
 .contents > ol > li > a { font-weight: 600; }
 .contents a span { margin-left: auto; font-variant-numeric: tabular-nums; }
+.bd-main .bd-content { margin: 0; }
 .bd-main .bd-content .bd-article-container { max-width: none; width: 100%; padding: 0; }
 .bd-main .bd-content .bd-article-container .bd-article { padding: 0; break-before: page; }
-.headerlink, .copybtn { display: none !important; }
+.bd-main .bd-content .bd-article h1 { display: block !important; margin-top: 0; } /* which the theme prints elsewhere */
+.headerlink, .copybtn, details.more > summary, section > details.behind > summary { display: none !important; }
+section > details.behind::details-content { display: block; content-visibility: visible; }
+.bd-main .bd-article:not(.ledger) .claim details.behind::details-content { display: none; } /* they are in the appendix */
 """
 _DRAWN = """async () => { await window.MathJax?.startup?.promise; await document.fonts.ready;
     await Promise.all([...document.images].map(image => image.decode())); }"""
@@ -118,7 +123,8 @@ def _page(file: str, html: str, chapter: int, places: dict[str, str]) -> _Page:
     article = re.sub(r'\b(href|src)="([^"]*)"', address, article)
     article = re.sub(r"url\((&quot;)?#", rf"url(\1#{place}--", article)
     title = re.search(r"(?s)<h1>(.*?)(?:<a class=\"headerlink\"|</h1>)", article)[1]
-    article = f'<article class="bd-article" id="{place}" style="page: chapter-{chapter}">{article}</article>'
+    kind = " ledger" * file.startswith("ledger")
+    article = f'<article class="bd-article{kind}" id="{place}" style="page: chapter-{chapter}">{article}</article>'
     return _Page(place, chapter, unescape(re.sub("<[^>]+>", "", title)), article)
 
 
