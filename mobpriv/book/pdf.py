@@ -39,6 +39,7 @@ body { --zoom: .8; zoom: var(--zoom); line-height: 1.45; } /* type of 9.6 points
 .bd-main .bd-content .bd-article-container { max-width: none; width: 100%; padding: 0; }
 .bd-main .bd-content .bd-article-container .bd-article { padding: 0; break-before: page; }
 .bd-main .bd-content .bd-article h1 { display: block !important; margin-top: 0; } /* which the theme prints elsewhere */
+:is(h1, h2, h3, h4) { break-inside: avoid; }
 .headerlink, .copybtn, details.more > summary, section > details.behind > summary { display: none !important; }
 section > details.behind::details-content { display: block; content-visibility: visible; }
 .bd-main .bd-article:not(.ledger) .claim details.behind::details-content { display: none; } /* they are in the appendix */
