@@ -23,27 +23,7 @@ _APPENDICES = ("ledger", "supplement")  # first files of the chapters that are a
 _WIDEST = "0000"  # stands for a page number in the first print
 _IDS = "id|for|name|headers|aria-labelledby|aria-describedby|aria-controls"
 _TIMEOUT = 1_800_000  # ms
-_STYLE = """
-@page { size: A4; margin: 18mm 14mm 16mm; @bottom-center { content: counter(page); font: 9pt sans-serif; } }
-@page front { @bottom-center { content: none; } }
-html, body { background: #fff; }
-body { --zoom: .8; zoom: var(--zoom); line-height: 1.45; } /* type of 9.6 points; pictures are not wider than the sheet in any case */
-.front { page: front; height: 30cm; display: flex; flex-direction: column; justify-content: center; text-align: center; }
-.contents { page: contents; font-size: .85rem; }
-.contents ol { list-style: none; margin: 0 0 .4rem; padding: 0; }
-.contents ol ol { padding-left: 1.2rem; }
-.contents a { display: flex; gap: .5rem; color: inherit; text-decoration: none; }
-.contents > ol > li > a { font-weight: 600; }
-.contents a span { margin-left: auto; font-variant-numeric: tabular-nums; }
-.bd-main .bd-content { margin: 0; }
-.bd-main .bd-content .bd-article-container { max-width: none; width: 100%; padding: 0; }
-.bd-main .bd-content .bd-article-container .bd-article { padding: 0; break-before: page; }
-.bd-main .bd-content .bd-article h1 { display: block !important; margin-top: 0; } /* which the theme prints elsewhere */
-:is(h1, h2, h3, h4) { break-inside: avoid; }
-.headerlink, .copybtn, details.more > summary, section > details.behind > summary { display: none !important; }
-section > details.behind::details-content { display: block; content-visibility: visible; }
-.bd-main .bd-article:not(.ledger) .claim details.behind::details-content { display: none; } /* they are in the appendix */
-"""
+_STYLE = "book/_ext/pdf.css"
 _DRAWN = """async () => { await window.MathJax?.startup?.promise; await document.fonts.ready;
     await Promise.all([...document.images].map(image => image.decode())); }"""
 _NUMBER = "numbers => document.querySelectorAll('.contents a').forEach(a => a.lastChild.textContent = numbers[a.hash.slice(1)])"
@@ -91,7 +71,7 @@ def document(root: Path, site: Path) -> str:
     heads[0] = title
     return (
         f'<!doctype html><html lang="en" data-theme="light"><head><meta charset="utf-8"><title>{escape(title)}</title>'
-        f"{_head(html)}<style>{_STYLE}{''.join(map(_running_head, range(len(heads)), heads))}</style></head><body>"
+        f"{_head(html)}<style>{(ROOT / _STYLE).read_text(encoding='utf-8')}{''.join(map(_running_head, range(len(heads)), heads))}</style></head><body>"
         f'<div class="front"><h1>{escape(title)}</h1><p>Version {__version__}, commit {provenance.commit(root)}</p>'
         "<p>Text and figures: CC BY 4.0. Code: BSD 3-Clause.</p></div>"
         f'<div class="contents"><h1>Contents</h1>{_contents(pages, heads)}</div>'
