@@ -757,13 +757,14 @@ def _print_numbers(numbers) -> None:
 
     table = Table(caption="Rates are over the users attacked, the others are medians over the published users; 95 % intervals.")
     for name in ("", *UNITS):
-        table.add_column(name, justify="right" if name else "left")
+        table.add_column(name, justify="right" if name else "left", no_wrap=not name)
     for mechanism, of in numbers.groupby("mechanism", sort=False):
         by_name = of.set_index("quantity")
-        cells = [
-            f"{shown(number['value'], unit)}\n({extent(number['low'], number['high'], unit)})"
-            for number, unit in ((by_name.loc[name], unit) for name, unit in UNITS.items())
-        ]
+        cells = []
+        for name, unit in UNITS.items():
+            number = by_name.loc[name]
+            interval = extent(number["low"], number["high"], unit)  # few users: none
+            cells.append(f"{shown(number['value'], unit)}" + (f"\n({interval})" if interval else ""))
         table.add_row(mechanism, *cells)
     Console(highlight=False, width=max(_stdout.width, 140)).print(table)  # readable in a pipe too
 

@@ -40,6 +40,8 @@ from mobpriv.book import (
 )
 from mobpriv.book.results import ROOT
 
+BUILT = "_build/commit"  # file: the commit of the rendered book
+
 
 class BuildFailed(Exception):
     """The book cannot be built; the message gives the reason for each notebook."""
@@ -79,6 +81,7 @@ def build(root: Path = ROOT, workers: int = 2, quick: bool = False, render: bool
         write_pages(embedded, root)
         if render:
             _jupyter_book(root, workers)
+            provenance.write_atomically(root / BUILT, "a quick run" if quick else provenance.commit(root, "."))
     return root / "_build" / "html" / "index.html"
 
 

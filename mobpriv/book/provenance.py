@@ -46,15 +46,15 @@ def file_hash(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def commit(root: Path) -> str:
-    """The current commit, with "+ changes" if files differ from it; "unknown" outside a repository."""
+def commit(root: Path, *folders: str) -> str:
+    """The current commit, with "+ changes" if files in ``folders`` (default: code) differ from it; "unknown" outside a repository."""
 
     def git(*arguments):
         return subprocess.run(["git", "-C", root, *arguments], capture_output=True, text=True, check=True).stdout.strip()
 
     try:
         return git("rev-parse", "--short=12", "HEAD") + (
-            " + changes" if git("status", "--porcelain", "--", "mobpriv", "notebooks") else ""
+            " + changes" if git("status", "--porcelain", "--", *(folders or ("mobpriv", "notebooks"))) else ""
         )
     except (OSError, subprocess.CalledProcessError):
         return "unknown"

@@ -35,7 +35,17 @@ def _entry(name: str, thing) -> str:
     methods = [getattr(thing, method) for method in _METHODS if isinstance(thing, type) and hasattr(thing, method)]
     listed = "\n".join(f"- `{method.__name__}{_signature(method)}`" for method in methods)
     listed = f"Methods:\n\n{listed}" if listed else ""
-    return "\n\n".join(filter(None, [f"### {name}", _in_rst(inspect.getdoc(thing)), _parameters(thing), listed]))
+    source = _source(inspect.getmodule(thing)) if name in import_module("mobpriv").__all__ else ""
+    return "\n\n".join(filter(None, [f"### {name}", _in_rst(inspect.getdoc(thing)), _parameters(thing), listed, source]))
+
+
+def _source(module) -> str:
+    """The works that the docstring of a module names, and the module."""
+    words = inspect.getdoc(module)
+    works = [
+        next(filter(None, found)) for found in re.findall(r"(?ms)^Source[^:\n]*: (.*?)\.?(?:\n\n|\Z)|\((thesis[^)]*)\)", words)
+    ]
+    return "".join([f"Source: {' '.join('; '.join(works).split())}. " * bool(works), f"Module: `{module.__name__}`."])
 
 
 def _in_rst(docstring: str) -> str:

@@ -120,6 +120,18 @@ class PersonalisedObfuscation:
 
     ``channels``: user -> p(o|s), a row and a column for each cell of ``grid``. Records outside the area are left out. Raises
     ValueError for records of a user who has no channel.
+
+    >>> import numpy as np
+    >>> from mobpriv import load
+    >>> traces = load("city", max_users=3).traces
+    >>> from mobpriv.ground.grid import AreaGrid
+    >>> lat, lng = traces[["lat", "lng"]].min()
+    >>> grid = AreaGrid(lat, lng, 10_000.0, 10_000.0, 2, 2)
+    >>> first, unchanged = np.tile([1.0, 0.0, 0.0, 0.0], (4, 1)), np.eye(4)  # p(o|s): always the first cell, the own cell
+    >>> channels = dict(zip(traces["user"].cat.categories, [first, first, unchanged]))
+    >>> protected = PersonalisedObfuscation(channels, grid).protect(traces, np.random.default_rng(1))
+    >>> protected.drop_duplicates(["user", "lat", "lng"])["user"].value_counts(sort=False).tolist()
+    [1, 1, 4]
     """
 
     channels: Mapping[str, np.ndarray]

@@ -47,6 +47,14 @@ def surrounding_pois(
 
     Departures from the paper: distances are on the ground unless ``plane="mercator"``. The points come from a table, not from
     an OpenStreetMap database.
+
+    >>> import numpy as np
+    >>> from mobpriv import GeoI, load
+    >>> traces = load("city", max_users=3).traces
+    >>> protected = GeoI().protect(traces, np.random.default_rng(1))
+    >>> points = traces[["lat", "lng"]].sample(500, random_state=1)  # stands for points of a map
+    >>> surrounding_pois(traces, protected, points)["f_score"].round(2).tolist()
+    [0.46, 0.45, 0.46]
     """
     positive("distance", distance, "m")
     one_of("empty", empty, EMPTY_BOXES)

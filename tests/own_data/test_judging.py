@@ -10,13 +10,14 @@ import pytest
 from conftest import refusals, refuses
 from typer.testing import CliRunner
 
+from mobpriv import cli
 from mobpriv.attacks import APAttack
 from mobpriv.attacks.policies import reidentified
 from mobpriv.base import estimates
 from mobpriv.cli import app
 from mobpriv.mechanisms import GeoI, Nothing
 from mobpriv.metrics import spatial_distortion
-from mobpriv.own_data.judging import judge, matched, read_pairs
+from mobpriv.own_data.judging import UNITS, judge, matched, read_pairs
 from mobpriv.traces.table import as_traces, by_user, split_in_half
 
 
@@ -238,3 +239,15 @@ test_refused_users = refusals(
     (dict.fromkeys((f"u{i}" for i in range(6)), "u1"), "two users of the protected table are u1"),
     call=lambda pairs: matched(people(), people(), pairs),
 )
+
+
+def test_a_number_without_an_interval_is_printed_alone(capsys):
+    numbers = [
+        ("TriLateration", name, 0.25, low, high)
+        for name, (low, high) in zip(UNITS, [(0.1, 0.4)] + [(np.nan, np.nan)] * 20, strict=False)
+    ]
+    cli._print_numbers(pd.DataFrame(numbers, columns=["mechanism", "quantity", "value", "low", "high"]))
+    printed = capsys.readouterr().out
+    assert "()" not in printed
+    assert "10.0 to" in printed
+    assert "TriLateration" in printed
