@@ -22,6 +22,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from mobpriv.base import processes, sharing
 from mobpriv.book import (
     claims,
+    course,
     dependencies,
     ledger,
     notebook_pages,
@@ -33,6 +34,7 @@ from mobpriv.book import (
     reference,
     running,
     runs,
+    self_checks,
     sums,
     verdicts,
     yaml_files,
@@ -356,6 +358,7 @@ def write_pages(embedded: dict[str, str], root: Path) -> None:
         **{f"figures_{chapter}": text for chapter, text in _by_figure(book, titles, root).items()},
         "supplement": "\n".join(supplement),
         "reference": reference.page(),
+        "course": course.page(root),
         "ids": ledger.ids_page(book.registry, [verdict.claim for verdict in book.verdicts]),
         "errata": ledger.errata_page(book.errata, book.registry, book.elsewhere),
         "sums": sums.table(book.verdicts, book.registry, chapters),
@@ -365,6 +368,9 @@ def write_pages(embedded: dict[str, str], root: Path) -> None:
     written_by_hand = (path.read_text(encoding="utf-8") for path in (root / "book").glob("*.md"))
     for name in {name for text in written_by_hand for name in re.findall(r"_generated/figure_(\w+)\.md", text)}:
         _write_if_changed(generated / f"figure_{name}.md", _figure(root / "book" / "notebooks" / f"{name}.ipynb"))
+    of_lessons = {name: book.records[run][name] for name, run in embedded.items() if name.endswith("_lesson")}
+    key = self_checks.key_of(of_lessons, book.names, root)
+    _write_if_changed(generated / self_checks.KEY, json.dumps(key, indent=1, ensure_ascii=False) + "\n")
     filled = sums.substitutions(book.verdicts) | {f"landing_{notebook}": text for notebook, text in book.landing.items()}
     for notebook in embedded:  # a quick build has no answers
         answer = book.answers.get(notebook, openings.Answer(""))
