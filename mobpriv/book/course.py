@@ -37,7 +37,9 @@ def plan(root: Path) -> list[Lesson]:
     lessons = []
     for number, entry in enumerate(yaml_files.content(root / "book" / "course.yml"), 1):
         if set(entry) != set(Lesson._fields):
-            raise ValueError(f"book/course.yml, lesson {number}: the fields are {', '.join(Lesson._fields)} (got {', '.join(entry)})")
+            raise ValueError(
+                f"book/course.yml, lesson {number}: the fields are {', '.join(Lesson._fields)} (got {', '.join(entry)})"
+            )
         lessons.append(Lesson(**entry))
     return lessons
 
@@ -123,7 +125,8 @@ def slides(lesson: Lesson, number: int, answers: Mapping[str, str], figure, root
 def slide_page(of: str, shown: list[Slide], stylesheet: str, to_html) -> str:
     """One self-contained HTML file with a slide a screen, and a slide a sheet on paper; ``to_html``: of MyST."""
     sections = "".join(
-        f'<section class="slide"><h2>{html.escape(slide.title)}</h2>{to_html(slide.sentence)}{slide.figure}</section>' for slide in shown
+        f'<section class="slide"><h2>{html.escape(slide.title)}</h2>{to_html(slide.sentence)}{slide.figure}</section>'
+        for slide in shown
     )
     return document(of, f"<h1>{html.escape(of)}</h1>{sections}", stylesheet + _SLIDE_STYLE)
 
