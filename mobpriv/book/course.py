@@ -33,9 +33,9 @@ class Exercise(NamedTuple):
 
 
 def plan(root: Path) -> list[Lesson]:
-    """The lessons in order; one-line ValueError for a field that is missing or unknown."""
-    lessons = []
-    for number, entry in enumerate(yaml_files.content(root / "book" / "course.yml"), 1):
+    """The lessons in order, none without a plan; one-line ValueError for a field that is missing or unknown."""
+    file, lessons = root / "book" / "course.yml", []
+    for number, entry in enumerate(yaml_files.content(file) if file.is_file() else (), 1):
         if set(entry) != set(Lesson._fields):
             raise ValueError(
                 f"book/course.yml, lesson {number}: the fields are {', '.join(Lesson._fields)} (got {', '.join(entry)})"
@@ -71,24 +71,24 @@ def page(root: Path) -> str:
     return "\n".join(parts)
 
 
-def is_notebook(name: str, root: Path) -> bool:
+def _is_notebook(name: str, root: Path) -> bool:
     return (root / "notebooks" / f"{name}.ipynb").is_file()
 
 
 def address(name: str, root: Path) -> str:
-    return f"notebooks/{name}.ipynb" if is_notebook(name, root) else f"{name}.md"
+    return f"notebooks/{name}.ipynb" if _is_notebook(name, root) else f"{name}.md"
 
 
 def title(name: str, root: Path) -> str:
     """The title of a page."""
-    if is_notebook(name, root):
+    if _is_notebook(name, root):
         return notebooks.title(name, root)
     return re.search(r"^# (.+)$", (root / "book" / f"{name}.md").read_text(encoding="utf-8"), re.MULTILINE)[1]
 
 
 def words(name: str, root: Path) -> int:
     """The number of words that a reader sees on a page, without folds, code and tables of numbers."""
-    if is_notebook(name, root):
+    if _is_notebook(name, root):
         cells = nbformat.read(root / "book" / "notebooks" / f"{name}.ipynb", as_version=4).cells
         text = "\n\n".join(c.source for c in cells if c.cell_type == "markdown" and not c.id.startswith("mobpriv-"))
     else:
@@ -118,7 +118,7 @@ def slides(lesson: Lesson, number: int, answers: Mapping[str, str], figure, root
     """
     yield Slide(f"{number}. {lesson.title}", f"You learn to {lesson.goals}.", "")
     for name in lesson.read:
-        if is_notebook(name, root):
+        if _is_notebook(name, root):
             yield Slide(title(name, root), answers.get(name, ""), figure(name))
 
 

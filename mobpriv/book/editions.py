@@ -130,50 +130,60 @@ def _copy_without_solutions(root: Path, source: Path) -> None:
 
 
 def leaks(places: Iterable[Path], root: Path) -> list[str]:
-    """Where a line of a solution, of what it prints or of the teacher's notes occurs in files and archives: "file: line"."""
+    """Where a line of a solution, of what it prints or of the teacher's notes occurs in folders and archives: "file: line"."""
     secret, found = secret_lines(root), []
     for place in places:
         for name, content in _files(place):
-            text = _plain(content)
-            found += [f"{name}: {line}" for line in secret if line in text]
+            text = _plain(content) + _plain(
+                _untagged(content)
+            )  # code in HTML has tags; in a notebook it has none, but its tables have
+            found += [f"{name}: {line}" for plain, line in secret.items() if plain in text]
     return found
 
 
-def secret_lines(root: Path) -> list[str]:
-    """The lines of the solutions that nothing else of the project contains, and the common mistakes."""
-    open_lines, secret = set(), set()
+def secret_lines(root: Path) -> dict[str, str]:
+    """The lines of the solutions that nothing else of the project contains, and the common mistakes: without layout -> as written."""
+    known, secret = set(), {}
     for path in (root / "notebooks").glob("*.ipynb"):
         notebook = nbformat.read(path, as_version=4)
-        shown = without_solutions(notebook).cells if path.stem.endswith("_lesson") else notebook.cells
-        open_lines |= {line for cell in shown for line in _lines(cell.source)}
-    open_lines |= {line for path in (root / "mobpriv").rglob("*.py") for line in _lines(path.read_text(encoding="utf-8"))}
+        shown = without_solutions(notebook).cells if path in lessons(root) else notebook.cells
+        known |= {plain for cell in shown for plain in _lines(cell.source)}
+    for path in (*(root / "mobpriv").rglob("*.py"), *(root / "book").glob("*.md")):
+        known |= set(_lines(path.read_text(encoding="utf-8")))
     for path in (*lessons(root), *(root / "book" / "_generated" / "executed").glob("*/*_lesson.ipynb")):
         notebook = nbformat.read(path, as_version=4)
         kept = {cell.id for cell in without_solutions(notebook).cells}
         for cell in notebook.cells:
             if cell.id not in kept:
-                secret |= {line for text in (cell.source, *_printed(cell)) for line in _lines(text)}
-    mistakes = {_plain(text) for lesson in course.plan(root) for text in lesson.mistakes}
-    return sorted(mistakes | (secret - open_lines))
+                for text in (cell.source, *_printed(cell)):
+                    secret |= _lines(text)
+    mistakes = {_plain(text): text for lesson in course.plan(root) for text in lesson.mistakes}
+    return {plain: line for plain, line in secret.items() if plain not in known} | mistakes
 
 
 def _printed(cell) -> Iterator[str]:
     for output in cell.get("outputs", ()):
         yield output.get("text", "")
-        yield from (output.get("data", {}).get(kind, "") for kind in ("text/html", "text/plain"))
+        shown = output.get("data", {})
+        yield shown.get("text/plain", "")
+        yield _untagged(re.sub("</tr>|</figcaption>", "\n", re.sub(r"\s+", " ", shown.get("text/html", ""))))
 
 
-def _lines(text: str) -> Iterator[str]:
-    for line in re.split(r"\n|</tr>|</figcaption>", text):
-        plain = _plain(line)
-        if len(plain) >= _LONG and not plain.startswith(("import ", "from ")):
-            yield plain
+def _lines(text: str) -> dict[str, str]:
+    """Long lines without layout -> as written; imports and directives are no secret."""
+    lines = {_plain(line): line.strip() for line in text.splitlines()}
+    return {
+        plain: line for plain, line in lines.items() if len(plain) >= _LONG and not line.startswith(("import ", "from ", ":"))
+    }
 
 
 def _plain(text: str) -> str:
-    r"""Text without tags, entities, escapes of JSON and layout, so that code is found in whatever file it is."""
-    text = html.unescape(re.sub(r"<[^<>]*>", "", text))
-    return re.sub(r"[\s\\]+|(?<=[\s\\])n(?=\")", "", text)
+    """Text without layout, entities and the escapes of JSON."""
+    return re.sub(r"[\s\\]+", "", html.unescape(text))
+
+
+def _untagged(text: str) -> str:
+    return re.sub(r"<[^<>]*>", "", text)
 
 
 def _files(place: Path) -> Iterator[tuple[str, str]]:

@@ -80,7 +80,9 @@ def ranked(results: list[Result]) -> pd.DataFrame:
     """A row per mechanism, the frontier first, then by rate; published mechanisms are taken from the first file."""
     first = results[0]
     published = dict.fromkeys(row["mechanism"] for row in first.numbers if row["mechanism"] != first.judged)
-    of = {name: _values(first.numbers, name) for name in published} | {r.name: _values(r.numbers, r.judged) for r in results}
+    of = {f"{name} (published)": _values(first.numbers, name) for name in published} | {
+        r.name: _values(r.numbers, r.judged) for r in results
+    }
     table = pd.DataFrame.from_dict(of, orient="index")
     rate, utility = (table[name].map(lambda estimate: estimate.value) for name in (RATE, UTILITY))
     beaten = [
@@ -88,7 +90,7 @@ def ranked(results: list[Result]) -> pd.DataFrame:
         for k in table.index
     ]
     table["frontier"] = ~pd.Series(beaten, table.index) & utility.notna()
-    table["published"] = table.index.isin(published)
+    table["published"] = [name not in {r.name for r in results} for name in table.index]
     return (
         table.assign(rate=rate).sort_values(["frontier", "rate"], ascending=[False, True], kind="stable").drop(columns="rate")
     )
