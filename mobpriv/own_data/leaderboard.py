@@ -109,9 +109,6 @@ def page(results: list[Result]) -> str:
             "": ["frontier" if on else "" for on in table["frontier"]],
         }
     )
-    shown.index = [
-        f"{name} (published)" if known else name for name, known in zip(table.index, table["published"], strict=True)
-    ]
     units = {"users re-identified": "share", "users left out": "share"}
     data = results[0].data
     intro = (
@@ -145,6 +142,7 @@ def _figure(table: pd.DataFrame) -> str:
         "; ".join(
             f"{name}: {100 * row[RATE].value:.0f} % re-identified, coverage {row[UTILITY].value:.2f}"
             for name, row in known.iterrows()
-        ),
+        )
+        + ".",
     )
     return picture._repr_mimebundle_()["text/html"]

@@ -103,5 +103,5 @@ def test_the_page_shows_each_mechanism_with_the_numbers_of_judge(page):
 
 def test_the_page_is_one_file_without_the_network(page):
     html, _ = page
-    assert not re.search(r'(src|href)="(?!data:)', html)
+    assert not re.search(r'(src|href)="(?!data:|#)', html)
     assert "<svg" in html
