@@ -93,7 +93,7 @@ def words(name: str, root: Path) -> int:
         text = "\n\n".join(c.source for c in cells if c.cell_type == "markdown" and not c.id.startswith("mobpriv-"))
     else:
         text = (root / "book" / f"{name}.md").read_text(encoding="utf-8")
-    text = re.sub(r"<details.*?</details>|^```.*?^```|^\$\$.*?\$\$|^:::.*$", " ", text, flags=re.DOTALL | re.MULTILINE)
+    text = re.sub(r"<details.*?</details>|^```.*?^```|^\$\$.*?\$\$|^:::[^\n]*$", " ", text, flags=re.DOTALL | re.MULTILINE)
     return len(re.findall(r"\w[\w'’.-]*", re.sub(r"\]\([^)]*\)|<[^>]+>|\{\w+\}`", " ", text)))
 
 
