@@ -60,7 +60,7 @@ def page(root: Path) -> str:
     for number, lesson in enumerate(plan(root), 1):
         minutes = math.ceil(sum(words(name, root) for name in lesson.read) / _WORDS_A_MINUTE)
         read = ", ".join(f"[{title(name, root)}]({address(name, root)})" for name in lesson.read)
-        do = ", ".join(f"[{every[label].title}](notebooks/{every[label].notebook}.ipynb)" for label in lesson.exercises)
+        do = ", ".join(f"[{every[label].title}]({label})" for label in lesson.exercises)
         parts.append(
             f"### {number}. {lesson.title}\n\n"
             f"**You learn to** {lesson.goals}. **You need:** {lesson.needs}.\n\n"

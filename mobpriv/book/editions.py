@@ -155,8 +155,11 @@ def secret_lines(root: Path) -> dict[str, str]:
         kept = {cell.id for cell in without_solutions(notebook).cells}
         for cell in notebook.cells:
             if cell.id not in kept:
-                for text in (cell.source, *_printed(cell)):
-                    secret |= _lines(text)
+                secret |= _lines(cell.source)
+                # a line of a table without a number is a label, as in the question
+                secret |= {
+                    plain: line for text in _printed(cell) for plain, line in _lines(text).items() if re.search(r"\d", line)
+                }
     mistakes = {_plain(text): text for lesson in course.plan(root) for text in lesson.mistakes}
     return {plain: line for plain, line in secret.items() if plain not in known} | mistakes
 

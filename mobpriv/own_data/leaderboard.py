@@ -101,10 +101,12 @@ def page(results: list[Result]) -> str:
     from mobpriv.book import course, tables, webpage  # the packages of the book, which a plain installation lacks
 
     table = ranked(results)
+    table.index = [f"{rank}. {name}" for rank, name in enumerate(table.index, 1)]
+    coverage = [Estimate(*(round(part, 2) for part in (of.value, of.low, of.high)), of.n) for of in table[UTILITY]]
     shown = pd.DataFrame(
         {
             "users re-identified": table[RATE],
-            "area coverage": table[UTILITY],
+            "area coverage": pd.Series(coverage, table.index),
             "users left out": table[ERASED],
             "": ["frontier" if on else "" for on in table["frontier"]],
         }
@@ -133,12 +135,12 @@ def _figure(table: pd.DataFrame) -> str:
         colour = palette.INK if row["published"] else palette.BLUE
         bars = [[[abs(e.value - e.low)], [abs(e.high - e.value)]] for e in (x, y)]
         axis.errorbar(x.value, y.value, xerr=bars[0], yerr=bars[1], fmt="o" if row["frontier"] else "x", color=colour)
-        axis.annotate(name, (x.value, y.value), (5, 5), textcoords="offset points", color=colour)
+        axis.annotate(name.partition(".")[0], (x.value, y.value), (5, 5), textcoords="offset points", color=colour)
     axis.set(xlabel="share of users re-identified", ylabel="median area coverage")
     picture = plot.show(
         [axis],
         "Median area coverage (y) against the share of users re-identified (x); bars: 95 % intervals. Better mechanisms are further left "
-        "and higher. Dots: on the frontier; crosses: not. Black: published mechanisms.",
+        "and higher. Dots: on the frontier; crosses: not. Black: published mechanisms. Numbers: places in the table.",
         "; ".join(
             f"{name}: {100 * row[RATE].value:.0f} % re-identified, coverage {row[UTILITY].value:.2f}"
             for name, row in known.iterrows()

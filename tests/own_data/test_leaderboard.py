@@ -93,11 +93,12 @@ def page(tmp_path_factory):
 def test_the_page_shows_each_mechanism_with_the_numbers_of_judge(page):
     html, of_ann = page
     names = re.findall(r'<th scope="row"[^>]*>([^<]*)</th>', html)
-    assert {"ann", "&lt;b&gt;", "none (published)", "Promesse (published)"} <= set(names)
+    assert [name.partition(".")[0] for name in names] == [str(k + 1) for k in range(7)]
+    assert {"ann", "&lt;b&gt;", "none (published)", "Promesse (published)"} <= {name.partition(". ")[2] for name in names}
     rate = next(
         row for row in of_ann["numbers"] if row["mechanism"] == "given mechanism" and row["quantity"] == leaderboard.RATE
     )
-    row = re.search(r'<th scope="row"[^>]*>ann</th><td[^>]*><span>([\d.]+)', html)
+    row = re.search(r'<th scope="row"[^>]*>\d\. ann</th><td[^>]*><span>([\d.]+)', html)
     assert float(row[1]) == pytest.approx(100 * rate["value"], abs=0.06)
 
 
