@@ -12,6 +12,7 @@ import nbformat
 from mobpriv.base.numbers import FIXED, counted, shown
 from mobpriv.book import notebook_pages, notebooks, pages, provenance, runs, yaml_files
 from mobpriv.book.results import ROOT
+from mobpriv.book.self_checks import CHECK
 from mobpriv.book.tables import Cell, Table
 
 # colours of the book's theme: light, dark
@@ -111,7 +112,7 @@ def _cells(cells: list[nbformat.NotebookNode], selection: str) -> tuple[str, str
         if cell.cell_type == "markdown":
             parts += [_fold(code), markdown(cell.source)]
             code = []
-        elif cell.cell_type == "code" and "remove-cell" not in cell.metadata.get("tags", []):
+        elif cell.cell_type == "code" and not {"remove-cell", CHECK} & set(cell.metadata.get("tags", [])):
             code.append(cell.source)
             new = [_without(output, selection) for output in cell.outputs]
             outputs = [_output(output, tables := tables + 1) for output in new]
