@@ -11,13 +11,16 @@ STARTED := $(shell date +%s)
 TOOK = code=$$?; seconds=$$(($$(date +%s) - $(STARTED))); echo "make $@: $$((seconds / 60)) min $$((seconds % 60)) s"; exit $$code
 
 .DEFAULT_GOAL := help
-.PHONY: help book test lint format bench real count lock clean pdf release site-test environment
+.PHONY: help book course test lint format bench real count lock clean pdf release site-test environment
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## */\t/' | expand -t 14
 
 book: $(STAMP)  ## run every notebook on the embedded data and build the book
 	@$(PY) -m mobpriv.cli book --workers $(WORKERS); $(TOOK)
+
+course: $(STAMP)  ## the student and the teacher edition of the course, from the notebooks that make book ran
+	@$(PY) -m mobpriv.cli course --workers $(WORKERS); $(TOOK)
 
 pdf: $(STAMP)  ## print the whole built book to one PDF (needs Chromium)
 	@$(PY) -m mobpriv.book.pdf; $(TOOK)
@@ -66,7 +69,7 @@ lock: $(STAMP)  ## pin requirements.lock again from pyproject.toml
 environment: $(STAMP)  ## create .venv with the pinned packages
 
 clean:  ## remove what was built (not .venv, not book/results)
-	rm -rf book/_build _build dist book/notebooks book/_generated .pytest_cache .ruff_cache .hypothesis runs
+	rm -rf book/_build _build dist book/notebooks book/_generated course .pytest_cache .ruff_cache .hypothesis runs
 	find mobpriv tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The stamp makes a second call instant; a changed lock or pyproject.toml installs again.

@@ -1,4 +1,4 @@
-"""The command line: ``mobpriv run | assess | book | real | show | validate | protect | judge | new | data``.
+"""The command line: ``mobpriv run | assess | book | course | real | show | validate | protect | judge | leaderboard | new | data``.
 
 Exit codes:
 
@@ -421,6 +421,17 @@ def build_book(
 
 
 @app.command()
+def course(workers: Annotated[int, typer.Option(min=1, help="Number of notebooks that run at once.")] = 2):
+    """Build the student and the teacher edition of the course, from the book's executed notebooks."""
+    with one_clear_line(steps=True):
+        from mobpriv.book import build, editions
+        from mobpriv.book.results import ROOT
+
+        build.build(workers=workers, render=False)
+        typer.echo(f"The editions for students and teachers are in {editions.write(ROOT, workers)}")
+
+
+@app.command()
 def real(
     folder: Annotated[Path, typer.Argument(help="Folder with cabspotting.parquet, geolife.parquet, …")],
     notebook: Annotated[list[str] | None, typer.Argument(help="Only these notebooks.")] = None,
@@ -620,7 +631,10 @@ def judge(
         typer.Option(help="CSV table of the users' names, with the columns protected and original (default: equal names)."),
     ] = None,
     output: Annotated[
-        Path | None, typer.Option("-o", "--output", help="Write all numbers with intervals to this CSV file.")
+        Path | None,
+        typer.Option(
+            "-o", "--output", help="Write all numbers with intervals to this file, .csv or (for mobpriv leaderboard) .json."
+        ),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the mechanisms' noise.")] = 1,
     user: _User = "",
@@ -650,8 +664,8 @@ def judge(
         if of_class and pairs:
             raise ValueError("a mechanism keeps the users' names: leave out --pairs")
         inputs = [Path(table).resolve() for table in (original, protected, pairs) if table]
-        if output and (output.suffix.lower() != ".csv" or output.is_dir() or output.resolve() in inputs):
-            raise ValueError(f"the numbers go to a file of their own that ends in .csv (got -o {output})")
+        if output and (output.suffix.lower() not in (".csv", ".json") or output.is_dir() or output.resolve() in inputs):
+            raise ValueError(f"the numbers go to a file of their own that ends in .csv or .json (got -o {output})")
         if output and not output.resolve().parent.is_dir():  # before the attacks, which take a minute
             raise FileNotFoundError(f"there is no folder {output.resolve().parent} for the output: make it, or take another -o")
         mechanism = loading.from_class(protected) if of_class else None
@@ -674,9 +688,34 @@ def judge(
         _print_numbers(numbers)
         if output:
             part = output.with_name(f".{output.name}.part")
-            numbers.to_csv(part, index=False)
+            if output.suffix.lower() == ".json":
+                from mobpriv.own_data import leaderboard
+
+                part.write_text(leaderboard.as_json(numbers, of, read[0][0], seed), encoding="utf-8")
+            else:
+                numbers.to_csv(part, index=False)
             part.replace(output)
             typer.echo(f"written: {output}")
+
+
+@app.command("leaderboard")
+def leaderboard_page(
+    folder: Annotated[Path, typer.Argument(help="Folder with results of mobpriv judge -o NAME.json.")],
+    output: Annotated[Path, typer.Option("-o", "--output", help="The page, a self-contained HTML file.")] = Path(
+        "leaderboard.html"
+    ),
+):
+    """Compare mechanisms that were judged on the same data: users re-identified against utility."""
+    from mobpriv.own_data import leaderboard
+
+    with one_clear_line():
+        if output.suffix.lower() != ".html" or output.is_dir() or not output.resolve().parent.is_dir():
+            raise ValueError(f"the page goes to a file that ends in .html, in a folder that exists (got -o {output})")
+        page = leaderboard.page(leaderboard.read(folder))
+        part = output.with_name(f".{output.name}.part")
+        part.write_text(page, encoding="utf-8")
+        part.replace(output)
+        typer.echo(f"written: {output}")
 
 
 def _given(**options: str) -> dict[str, str]:

@@ -22,6 +22,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from mobpriv.base import processes, sharing
 from mobpriv.book import (
     claims,
+    course,
     dependencies,
     ledger,
     notebook_pages,
@@ -33,6 +34,7 @@ from mobpriv.book import (
     reference,
     running,
     runs,
+    self_checks,
     sums,
     verdicts,
     webpage,
@@ -63,7 +65,7 @@ def build_lock(root: Path) -> Iterator[None]:
 
 
 def build(root: Path = ROOT, workers: int = 2, quick: bool = False, render: bool = True) -> Path:
-    """Run changed notebooks on their embedded data, evaluate the ledger and render; returns the page to open.
+    """Run changed notebooks on their embedded data, evaluate the ledger and render, if ``render``; returns the page to open.
 
     An interrupted build continues after the last finished notebook.
     """
@@ -74,15 +76,21 @@ def build(root: Path = ROOT, workers: int = 2, quick: bool = False, render: bool
         raise BuildFailed(
             "\n".join(missing + [f"book/_toc.yml names notebooks/{n}, which is not there" for n in listed - set(names)])
         )
-    embedded = {name: notebooks.parameters(name, root)["dataset"].default for name in names}
+    embedded = embedded_runs(root)
     with build_lock(root):
         for run in runs.read(root).embedded:
             _run_all([_embedded_job(name, run, quick, root) for name in names if embedded[name] == run], run, workers)
         write_pages(embedded, root)
         if render:
-            _jupyter_book(root, workers)
+            write_site(root, workers)
             provenance.write_atomically(root / BUILT, "a quick run" if quick else provenance.commit(root, "."))
     return root / "_build" / "html" / "index.html"
+
+
+def embedded_runs(root: Path) -> dict[str, str]:
+    """Notebook -> run on its embedded data."""
+    names = sorted(path.stem for path in (root / "notebooks").glob("*.ipynb"))
+    return {name: notebooks.parameters(name, root)["dataset"].default for name in names}
 
 
 def chapters_of(root: Path) -> dict[str, list[str]]:
@@ -151,7 +159,7 @@ def _embedded_job(name: str, run: str, quick: bool, root: Path) -> Job:
     others = running.data_fingerprints(run) + _named_files(name, root) + shown_beside(path, root)
     generated = root / "book" / "_generated"
     key = dependencies.page_hash(path, given, root, others)
-    return Job(path, given, _executed(root, run, name), generated / "results" / run / f"{name}.json", root, key)
+    return Job(path, given, executed(root, run, name), generated / "results" / run / f"{name}.json", root, key)
 
 
 def _named_files(name: str, root: Path) -> list[str]:
@@ -165,7 +173,7 @@ def _real_job(name: str, run: runs.Run, data: Path, root: Path) -> Job:
     given = {"dataset": str(data), **given_to(run, name, root)}
     named = _named_files(name, root)
     key = provenance.fingerprint([code_hash(run, name, root), *running.data_fingerprints(str(data)), *named])
-    return Job(path, given, _executed(root, run.name, name), root / "book" / "results" / run.name / f"{name}.json", root, key)
+    return Job(path, given, executed(root, run.name, name), root / "book" / "results" / run.name / f"{name}.json", root, key)
 
 
 def given_to(run: runs.Run, name: str, root: Path) -> dict:
@@ -181,7 +189,7 @@ def code_hash(run: runs.Run, name: str, root: Path) -> str:
     return dependencies.code_hash(root / "notebooks" / f"{name}.ipynb", {**defaults, **given}, root)
 
 
-def _executed(root: Path, run: str, name: str) -> Path:
+def executed(root: Path, run: str, name: str) -> Path:
     return root / "book" / "_generated" / "executed" / run / f"{name}.ipynb"
 
 
@@ -365,6 +373,7 @@ def write_pages(embedded: dict[str, str], root: Path) -> None:
         **{f"figures_{chapter}": text for chapter, text in _by_figure(book, titles, root).items()},
         "supplement": "\n".join(supplement),
         "reference": reference.page(),
+        "course": course.page(root),
         "ids": ledger.ids_page(book.registry, [verdict.claim for verdict in book.verdicts]),
         "errata": ledger.errata_page(book.errata, book.registry, book.elsewhere),
         "sums": sums.table(book.verdicts, book.registry, chapters),
@@ -373,7 +382,12 @@ def write_pages(embedded: dict[str, str], root: Path) -> None:
         _write_if_changed(generated / f"{name}.md", text)
     written_by_hand = (path.read_text(encoding="utf-8") for path in (root / "book").glob("*.md"))
     for name in {name for text in written_by_hand for name in re.findall(r"_generated/figure_(\w+)\.md", text)}:
-        _write_if_changed(generated / f"figure_{name}.md", _figure(root / "book" / "notebooks" / f"{name}.ipynb"))
+        drawn = figure(root / "book" / "notebooks" / f"{name}.ipynb")
+        _write_if_changed(generated / f"figure_{name}.md", f"```{{raw}} html\n{drawn}\n```\n")
+    of_lessons = {name: book.records[run][name] for name, run in embedded.items() if name.endswith("_lesson")}
+    of_lessons = {name: record for name, record in of_lessons.items() if record["results"]}  # the student edition has none
+    key = self_checks.key_of(of_lessons, book.names, root)
+    _write_if_changed(generated / self_checks.KEY, json.dumps(key, indent=1, ensure_ascii=False) + "\n")
     filled = sums.substitutions(book.verdicts) | {f"landing_{notebook}": text for notebook, text in book.landing.items()}
     for notebook in embedded:  # a quick build has no answers
         answer = book.answers.get(notebook, openings.Answer(""))
@@ -417,26 +431,25 @@ def _page(book: Evaluation, name: str, embedded_run: str, root: Path, number: Ca
     stale = [run for run in records if (run, name) in book.stale]
     opening = "\n\n".join(filter(None, [opening, pages.OLDER_CODE if stale else ""]))
     foot = pages.footer(name, records, book.registry, stale)
-    executed = nbformat.read(_executed(root, embedded_run, name), as_version=4)
+    notebook = nbformat.read(executed(root, embedded_run, name), as_version=4)
     synthetic_title = book.registry.title(embedded_run) if data and data["synthetic"] else ""
-    return notebook_pages.page(executed, opening, [("below", below), ("provenance", foot)], number, synthetic_title)
+    return notebook_pages.page(notebook, opening, [("below", below), ("provenance", foot)], number, synthetic_title)
 
 
 def _write_downloads(book: Evaluation, name: str, embedded_run: str, root: Path) -> None:
     """Write the downloads: source, executed notebook, the record of each run, a table of all numbers."""
     downloads, records = root / "book" / "_generated" / "downloads", book.of(name, embedded_run)
     _copy(root / "notebooks" / f"{name}.ipynb", downloads / "source" / f"{name}.ipynb")
-    _copy(_executed(root, embedded_run, name), downloads / "executed" / f"{name}.ipynb")
+    _copy(executed(root, embedded_run, name), downloads / "executed" / f"{name}.ipynb")
     for run, record in records.items():
         provenance.write_atomically(downloads / run / f"{name}.json", json.dumps(record, indent=1, ensure_ascii=False) + "\n")
     provenance.write_atomically(downloads / "numbers" / f"{name}.csv", pages.numbers(name, records, book.names, book.registry))
 
 
-def _figure(page: Path) -> str:
-    """The main figure of a page for another page."""
+def figure(page: Path) -> str:
+    """The main figure of a page for another page, as HTML; "" if there is none."""
     htmls = map(notebook_pages.html_of, notebook_pages.headlines(nbformat.read(page, as_version=4).cells))
-    html = next((html for html in htmls if "<figure" in html), "")
-    return f"```{{raw}} html\n{html}\n```\n"
+    return next((html for html in htmls if "<figure" in html), "")
 
 
 def _copy(source: Path, target: Path) -> None:
@@ -459,7 +472,7 @@ main()
 """
 
 
-def _jupyter_book(root: Path, workers: int) -> None:
+def write_site(root: Path, workers: int) -> None:
     """Render the book with jupyter-book; a warning is an error."""
     options = "build book -W -n --keep-going --quiet".split()
     command = [sys.executable, "-c", _RENDER.format(workers=workers), *options]

@@ -22,7 +22,12 @@ from mobpriv.book.provenance import fingerprint
 
 PACKAGE_FOLDER = Path(__file__).parents[1]
 _DRAWING_CODE = ("book", "base/numbers.py", "plot")  # code that shows numbers and does not compute them
-_ONLY_SHOWN = {"figure", "parameters", "quick"}  # cells that compute no number; the values of parameters are hashed separately
+_ONLY_SHOWN = {
+    "check",
+    "figure",
+    "parameters",
+    "quick",
+}  # cells that compute no number; the values of parameters are hashed separately
 _RESULT_READERS = ("compared", "published")  # of mobpriv.book: their first argument names a notebook
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 import nbformat
 
 from mobpriv.base.numbers import NARROW
+from mobpriv.book.self_checks import CHECK
 
 _HIDDEN = {"hide-input", "remove-input", "remove-cell"}
 _SOLUTION = "solution"  # tag of a cell in the (folded) solution of an exercise: its code stays visible in its place
@@ -91,7 +92,7 @@ def results_first(cells: list) -> list:
 def _kind(cell) -> str:
     """figure, set-up or experiment; "" for text and for cells whose code is hidden or in a solution."""
     tags = set(cell.metadata.get("tags", []))
-    if cell.cell_type != "code" or tags & {*_HIDDEN, _SOLUTION}:
+    if cell.cell_type != "code" or tags & {*_HIDDEN, _SOLUTION, CHECK}:
         return ""
     if "figure" in tags:
         return "figure"
@@ -117,6 +118,8 @@ def _folded(cells: list) -> list:
         kind = _kind(cell)
         if kind == "figure":
             cell.metadata["tags"] = [*cell.metadata.tags, "remove-input"]
+        elif CHECK in cell.metadata.get("tags", []):
+            cell.metadata["tags"] = [*cell.metadata.tags, "remove-output"]  # it asks for a number: on a page nobody can give it
         elif kind in _FOLDED:
             cell.metadata["tags"] = [*cell.metadata.tags, "hide-input"]
             cell.metadata["mystnb"] = {

@@ -13,6 +13,7 @@ Conventions of every notebook in ``notebooks/``:
   Its errors are mistakes of the reader: one line without traceback.
 * A cell that only draws or prints is tagged ``figure``. No later cell uses its names, so no number depends on it.
 * A notebook ``<chapter>_lesson`` contains exercises. A cell tagged ``solution`` belongs to a solution and shows its code and output.
+  A cell tagged ``check`` belongs to an exercise and tells a reader whether her number is right (:mod:`mobpriv.book.self_checks`).
 * ``book.save({...}, data)`` passes on the numbers that the pages print and the claims test.
 """
 

@@ -12,6 +12,7 @@ import nbformat
 from mobpriv.base.numbers import FIXED, counted, shown
 from mobpriv.book import notebook_pages, notebooks, pages, provenance, runs, yaml_files
 from mobpriv.book.results import ROOT
+from mobpriv.book.self_checks import CHECK
 from mobpriv.book.tables import Cell, Table
 
 # colours of the book's theme: light, dark
@@ -115,9 +116,9 @@ def _cells(cells: list[nbformat.NotebookNode], selection: str) -> tuple[str, str
     parts, code, tables = [], [], 0
     for cell in cells:
         if cell.cell_type == "markdown":
-            parts += [_fold(code), _markdown(cell.source)]
+            parts += [_fold(code), markdown(cell.source)]
             code = []
-        elif cell.cell_type == "code" and "remove-cell" not in cell.metadata.get("tags", []):
+        elif cell.cell_type == "code" and not {"remove-cell", CHECK} & set(cell.metadata.get("tags", [])):
             code.append(cell.source)
             new = [_without(output, selection) for output in cell.outputs]
             outputs = [_output(output, tables := tables + 1) for output in new]
@@ -141,7 +142,8 @@ def _fold(code: list[str]) -> str:
     return f"<details><summary>code</summary><pre><code>{text}</code></pre></details>" if code else ""
 
 
-def _markdown(text: str) -> str:
+def markdown(text: str) -> str:
+    """MyST as HTML, without what only the book can show."""
     from nbconvert.filters import markdown2html
 
     return re.sub(r"<a class=\"anchor-link\".*?</a>", "", markdown2html(without_roles(text)))
@@ -159,7 +161,7 @@ def _output(output: nbformat.NotebookNode, number: int) -> str:
         reached = f' tabindex="0" role="region" aria-label="Table of output {number}"' if scrolls else ""
         return f'<div class="output text_html"{reached}>{markup}</div>'
     if "text/markdown" in data:
-        return _markdown("".join(data["text/markdown"]))
+        return markdown("".join(data["text/markdown"]))
     if "image/png" in data:
         words = html.escape("".join(data.get("text/plain", "a drawing")))
         return f'<div class="drawn"><img src="data:image/png;base64,{"".join(data["image/png"]).strip()}" alt="{words}"></div>'
@@ -283,7 +285,7 @@ def _words(text: str, name: str, root: Path) -> str:
     every = glossary(root / "book" / "glossary.md")
     known = {term: what for term, what in every.items() if any(map(name.startswith, limited.get(term, [""])))}
     used = {term: what for term, what in known.items() if re.search(rf"\b{re.escape(term)}s?\b", text, flags=re.IGNORECASE)}
-    rendered = {term: re.sub(r"^<p>|</p>\s*$", "", _markdown(used[term]).strip()) for term in sorted(used, key=str.lower)}
+    rendered = {term: re.sub(r"^<p>|</p>\s*$", "", markdown(used[term]).strip()) for term in sorted(used, key=str.lower)}
     terms = "".join(f"<dt>{html.escape(term)}</dt><dd>{what}</dd>" for term, what in rendered.items())
     return f"<h2>Words used here</h2><dl>{terms}</dl>" if terms else ""
 

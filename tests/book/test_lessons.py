@@ -1,4 +1,4 @@
-"""Every page of exercises: each has a folded solution, whose cells are run and check themselves."""
+"""Every page of exercises: each has a folded solution, whose cells are run and check themselves, and most check the reader's number."""
 
 import ast
 import re
@@ -7,6 +7,7 @@ from pathlib import Path
 import nbformat
 import pytest
 
+from mobpriv.book import course, quantities, runs, self_checks
 from mobpriv.book.results import ROOT
 
 LESSONS = sorted((ROOT / "notebooks").glob("*_lesson.ipynb"))
@@ -52,9 +53,28 @@ def test_every_solution_is_run_and_checks_itself_and_no_other_cell_is_tagged(pat
     for kind, label, cells in parts(path):
         if kind == "solution":
             assert any(asserts(cell) for cell in cells), f"{label} asserts nothing"
-        assert not cells or kind != "exercise", f"{label} gives code away"
+        given = [cell for cell in cells if self_checks.CHECK not in cell.metadata.get("tags", [])]
+        assert not given or kind != "exercise", f"{label} gives code away"
         for cell in cells:
             assert ("solution" in cell.metadata.get("tags", [])) == (kind == "solution"), cell.source
+
+
+@each
+def test_most_exercises_check_a_number_and_none_shows_it(path: Path):
+    """At most two cannot be checked: the open-ended one, and a proof or a number that another seed changes."""
+    in_exercises = [cell for kind, _, cells in parts(path) if kind == "exercise" for cell in cells]
+    asked = list(self_checks.questions(nbformat.read(path, as_version=4), path.stem))  # refuses a cell that holds more
+    assert len(asked) == len(in_exercises), "checks are within exercises"
+    unchecked = [label for kind, label, cells in parts(path) if kind == "exercise" and not cells]
+    assert len(unchecked) <= 2
+    names = quantities.read(ROOT, runs.read(ROOT).runs)
+    assert all(names.find(path.stem, question.quantity) for question in asked)
+
+
+@each
+def test_the_course_uses_each_lesson(path: Path):
+    planned = {label for lesson in course.plan(ROOT) for label in lesson.exercises}
+    assert planned & {label for label, exercise in course.exercises(ROOT).items() if exercise.notebook == path.stem}
 
 
 @each
