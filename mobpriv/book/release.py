@@ -148,7 +148,7 @@ def _ran(run: str, records: dict[str, dict], book: Evaluation, root: Path, days:
             f"### {book.registry.title(run)}",
             f"Data ({kind}): {'; '.join(used) or 'none'}.",
             f"Versions: {'; '.join(packages)}.",
-            _table(("command", "day", "commit of the code", "time", "result", "SHA-256 of the result"), rows),
+            _table(("command", "date of the record", "commit of the code", "time", "result", "SHA-256 of the result"), rows),
         ]
     )
 
