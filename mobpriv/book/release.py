@@ -21,8 +21,8 @@ from mobpriv.book.build import BUILT, Evaluation, evaluation
 from mobpriv.book.results import ROOT
 
 _TO_DO = """A person still has to:
-- repeat what the certificates name, on another computer, and sign them;
-- in CHANGELOG.md, put version and date in place of "Unreleased", and the date into CITATION.cff; release again if that is new;
+- before the last "make release": write version and date in place of "Unreleased" in CHANGELOG.md, and date-released in CITATION.cff;
+- repeat a part of what each certificate names, on another computer, and sign it;
 - tag the commit: git tag -s v{version} {commit} && git push origin v{version}
 - upload the wheel and the source archive to a package index;
 - deposit book, PDF, certificates and SHA256SUMS in an archive that gives a DOI, and write the DOI into CITATION.cff;
@@ -148,7 +148,7 @@ def _ran(run: str, records: dict[str, dict], book: Evaluation, root: Path, days:
             f"### {book.registry.title(run)}",
             f"Data ({kind}): {'; '.join(used) or 'none'}.",
             f"Versions: {'; '.join(packages)}.",
-            _table(("command", "day", "commit of the code", "time", "result", "SHA-256 of the result"), rows),
+            _table(("command", "date of the record", "commit of the code", "time", "result", "SHA-256 of the result"), rows),
         ]
     )
 
