@@ -125,10 +125,10 @@ def slides(lesson: Lesson, number: int, answers: Mapping[str, str], figure, root
 def slide_page(of: str, shown: list[Slide], stylesheet: str, to_html) -> str:
     """One self-contained HTML file with a slide a screen, and a slide a sheet on paper; ``to_html``: of MyST."""
     sections = "".join(
-        f'<section class="slide"><h2>{html.escape(slide.title)}</h2>{to_html(slide.sentence)}{slide.figure}</section>'
-        for slide in shown
+        f'<section class="slide"><{head}>{html.escape(slide.title)}</{head}>{to_html(slide.sentence)}{slide.figure}</section>'
+        for head, slide in zip(("h1", *("h2" for _ in shown[1:])), shown, strict=True)
     )
-    return document(of, f"<h1>{html.escape(of)}</h1>{sections}", stylesheet + _SLIDE_STYLE)
+    return document(of, sections, stylesheet + _SLIDE_STYLE)
 
 
 def document(name: str, body: str, stylesheet: str) -> str:

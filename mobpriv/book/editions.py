@@ -67,6 +67,8 @@ def without_solutions(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
             text += "" if inside else cell.source[place : directive.start()]
             inside, place = directive[1] == "solution-start", directive.end()
         text += "" if inside else cell.source[place:]
+        if not kept:  # the introduction
+            text = re.sub(r"[^.\n]*\bsolutions?\b[^.\n]*\. ?", "", text)
         if text.strip():
             kept.append(nbformat.from_dict({**cell, "source": text.strip()}))
     return nbformat.from_dict({**notebook, "cells": kept})
@@ -101,7 +103,7 @@ def _student(root: Path, folder: Path, workers: int) -> None:
         archive.writestr("README.txt", _READ_ME)
         for path in (*lessons(source), key, *folder.glob("*.whl")):
             archive.write(path, path.name)
-    found = leaks((folder / "student", folder / "exercises.zip"), root)
+    found = leaks((folder / "student", folder / "exercises.zip"), secret_lines(root))
     if found:
         raise build.BuildFailed("\n".join(f"the student edition has a line of a solution: {place}" for place in found[:10]))
 
@@ -129,9 +131,9 @@ def _copy_without_solutions(root: Path, source: Path) -> None:
     provenance.write_atomically(source / "book" / "course.yml", json.dumps(plan, ensure_ascii=False))
 
 
-def leaks(places: Iterable[Path], root: Path) -> list[str]:
-    """Where a line of a solution, of what it prints or of the teacher's notes occurs in folders and archives: "file: line"."""
-    secret, found = secret_lines(root), []
+def leaks(places: Iterable[Path], secret: dict[str, str]) -> list[str]:
+    """Where one of the :func:`secret_lines` occurs in folders and archives: "file: line"."""
+    found = []
     for place in places:
         for name, content in _files(place):
             text = _plain(content) + _plain(

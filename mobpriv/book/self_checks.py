@@ -21,7 +21,7 @@ from mobpriv.book.results import ROOT
 CHECK = "check"  # tag of a cell that calls :func:`check`
 KEY = "answers.json"  # next to the notebooks of the student edition, or in book/_generated
 _ROUNDS = 20_000  # of the hash; a hundredth of a second, so that trying all numbers takes longer than solving the exercise
-_FACTORS = {100: "a share is between 0 and 1, not in %", 1000: "is it in m or km, in 1/m or 1/km?"}
+_FACTORS = {100: "a share is between 0 and 1, not in %.", 1000: "is it in m or km, in 1/m or 1/km?"}
 
 
 def check(notebook: str, quantity: str, number: Any, digits: int = 3) -> None:
@@ -48,7 +48,7 @@ def verdict(notebook: str, quantity: str, number: Any, root: Path = ROOT) -> str
         return "The size is right, the sign is not."
     for factor, hint in _FACTORS.items():
         if _is(value / factor, answer) or _is(value * factor, answer):
-            return f"Right up to a factor of {factor}: {hint}."
+            return f"Right up to a factor of {factor}: {hint}"
     return f"Not right: {answer['words']}."
 
 
