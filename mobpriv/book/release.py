@@ -177,7 +177,7 @@ def main() -> int:
         print(f"make release: {error}", file=sys.stderr)
         return 2
     for file in files:
-        print(f"{file.relative_to(ROOT)}  {file.stat().st_size / 1e6:.1f} MB")
+        print(f"{file.relative_to(ROOT)}  {file.stat().st_size / 1000:,.0f} kB")
     if book.stale:
         print(f"{counted(len(book.stale), 'result')} on real data older than the code: the certificates say which")
     print(_TO_DO.format(version=__version__, commit=commit))
