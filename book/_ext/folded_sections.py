@@ -1,4 +1,4 @@
-"""A page shows its first sections; the later ones, and the list of the paper's claims, are behind folds under their headings.
+"""A page shows its first sections; the later ones, long tables, and the list of the paper's claims are behind folds.
 
 What a reader sees at once stays within some words and tables, whatever a notebook computes. Nothing is left out: a fold opens without a
 script, on paper, and where a link leads into it.
@@ -9,6 +9,7 @@ import re
 from docutils import nodes
 
 WORDS, TABLES = 1200, 4  # on a page at once
+ROWS, CELLS = 15, 250  # rows and words of a table that is shown at once
 CLAIMS, OPEN = "The paper's claims on this page", ("What else we found", "Repeat this page")
 
 
@@ -18,6 +19,8 @@ def fold(app, doctree):
     if not name.startswith("notebooks/") or name.endswith("_lesson"):  # exercises are worked through from the first to the last
         return
     page = next(doctree.findall(nodes.section), None)
+    for raw in page.findall(nodes.raw) if page else ():
+        raw[:] = [nodes.Text(re.sub(r'(?s)<div class="numbers-box">.*?</table></div>', _long_folded, raw.astext()))]
     words = tables = 0
     first = True
     for part in page.children if page else ():
@@ -35,6 +38,13 @@ def fold(app, doctree):
                 _behind(part, "Show the rest of this section", _fitting(part, TABLES - tables_before))
             words, tables = WORDS + 1, TABLES + 1  # the later sections, too
         first = first and not title
+
+
+def _long_folded(table: re.Match) -> str:
+    """A table as it is, or behind a fold if it is long."""
+    rows, words = table[0].count('<th scope="row"'), len(re.sub("<[^>]+>", " ", table[0]).split())
+    summary = f'<details class="more"><summary>Show the table ({rows} rows)</summary>{table[0]}</details>'
+    return summary if rows > ROWS or words > CELLS else table[0]
 
 
 def _fitting(section: nodes.section, tables: int) -> int:

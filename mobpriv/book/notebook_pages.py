@@ -59,12 +59,12 @@ def numbered(html: str, number: Callable[[], str]) -> str:
 
 
 def opened(cells: list, opening: str = "", synthetic: str = "") -> list:
-    """The cells with the opening between the title and the first paragraph, which becomes a cell of its own."""
+    """The cells with the opening below the title; the first paragraph becomes a cell of its own, after the note on ``synthetic`` data."""
     first, *others = cells if cells and cells[0].cell_type == "markdown" else [_markdown("", "title"), *cells]
     title, rest = re.match(r"((?:\([\w-]+\)=\n)?# [^\n]*\n?|)(.*)", first.source, re.DOTALL).groups()
-    parts = [title, opening, _SYNTHETIC.format(title=synthetic) if synthetic else ""]
-    top = nbformat.from_dict({**first, "source": "\n\n".join(part.strip() for part in parts if part.strip())})
-    return [top, *([_markdown(rest.strip(), "introduction")] if rest.strip() else []), *others]
+    top = nbformat.from_dict({**first, "source": f"{title.strip()}\n\n{opening.strip()}".strip()})
+    introduction = f"{_SYNTHETIC.format(title=synthetic) if synthetic else ''}\n\n{rest.strip()}".strip()
+    return [top, *([_markdown(introduction, "introduction")] if introduction else []), *others]
 
 
 def headlines(cells: Iterable) -> list[nbformat.NotebookNode]:

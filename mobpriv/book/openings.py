@@ -3,8 +3,10 @@
 Authors write the answer and the short form of a claim; the build computes the rest from verdicts, findings and records.
 """
 
+import re
 from collections.abc import Iterable, Sequence
 from html import escape
+from itertools import accumulate
 from typing import NamedTuple
 
 from mobpriv.base.numbers import constant, in_prose, shown
@@ -16,6 +18,7 @@ from mobpriv.book.verdicts import Verdict, data_set_title, enumerated, wording
 
 _JUDGED = (*SCORED_VERDICTS, BY_DEFINITION, IMPOSSIBLE, NOT_COMPARABLE)
 CLAIMS = 4  # the most that open a page
+_WORDS = 105  # of an opening, whose last claims are left to the section of claims, so that the figure comes early
 
 
 class Answer(NamedTuple):
@@ -27,7 +30,8 @@ class Answer(NamedTuple):
 
 def opening(verdicts: Sequence[Verdict], answer: Answer | None, registry: Registry) -> str:
     """The lines below a page's title in MyST, with the page's description; ``verdicts``: those of this notebook."""
-    parts = [f"**{answer.says}**" if answer else "", _claims(verdicts, registry), answer.matters if answer else ""]
+    says, matters = (f"**{answer.says}**", answer.matters) if answer else ("", "")
+    parts = [says, _claims(verdicts, registry, _WORDS - _words(f"{says} {matters}")), matters]
     lines = [part for part in parts if part]
     described = ["```{eval-rst}", ".. meta::", f"   :description: {answer.says}", "```", ""] if answer else []
     return "\n".join([*described, "::::{div} answer", "", *(f"{line}\n" for line in lines), "::::"]) if lines else ""
@@ -67,8 +71,11 @@ def listed(titles: dict[str, str], answers: dict[str, Answer]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _claims(verdicts: Iterable[Verdict], registry: Registry) -> str:
-    """A table of the claims that have a short form; claims that hold by construction come last."""
+def _claims(verdicts: Iterable[Verdict], registry: Registry, words: int) -> str:
+    """A table of the claims that have a short form: the first, and those that fit into ``words`` with it.
+
+    Claims that hold by construction come last.
+    """
     shown_ones = by_claim(v for v in verdicts if v.claim.short and v.verdict in _JUDGED)
     ordered = sorted(shown_ones, key=lambda claim_verdicts: all(one.verdict == BY_DEFINITION for one in claim_verdicts))
     rows = [
@@ -76,7 +83,13 @@ def _claims(verdicts: Iterable[Verdict], registry: Registry) -> str:
         for claim_verdicts in ordered
     ]
     head = "<thead><tr><th>the paper says</th><th>we find</th></tr></thead>"
-    return f'<table class="in-short">{head}<tbody>{"".join(rows)}</tbody></table>' if rows else ""
+    used = accumulate(_words(row) for row in [head, *rows])
+    fitting = max(sum(total <= words for total in used) - 1, 1)
+    return f'<table class="in-short">{head}<tbody>{"".join(rows[:fitting])}</tbody></table>' if rows else ""
+
+
+def _words(html: str) -> int:
+    return len(re.sub("<[^>]+>", " ", html).split())
 
 
 def _outcomes(verdicts: list[Verdict], registry: Registry) -> list[str]:

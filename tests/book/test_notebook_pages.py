@@ -46,10 +46,12 @@ def page(*cells, opening="OPENING", closing=(), synthetic="synthetic region"):
 
 def test_the_answer_stands_between_the_title_and_the_first_words():
     first, words = page(code("x = 1"))[:2]
-    assert first.source.startswith("(label)=\n# Figure 1: a title\n\nOPENING\n\n")
-    assert first.source.index("Synthetic data") < first.source.index("the synthetic region exists")
-    assert words.source == "**The claim.** Words."
-    assert "Synthetic" not in page(synthetic="")[0].source
+    assert first.source == "(label)=\n# Figure 1: a title\n\nOPENING"
+    assert words.source.startswith(
+        ":::{div} synthetic\n**Synthetic data.** No person or vehicle in the synthetic region exists."
+    )
+    assert words.source.endswith("\n\n**The claim.** Words.")
+    assert page(code("x = 1"), synthetic="")[1].source == "**The claim.** Words."
     for source in ("# Alone", "# With a line\n\n\n"):  # no words below the title
         alone = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell(source)])
         assert notebook_pages.page(alone, "", (), lambda: "R1", False).cells[0].source == source.strip()

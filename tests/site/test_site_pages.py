@@ -14,7 +14,9 @@ pytestmark = needs_the_book
 WIDTHS = (360, 768, 1024, 1100, 1440, 390)  # that of a phone last, for the check that follows
 PAPER = 718  # CSS pixels between the margins of an A4 sheet
 TABLES = 4
-OPENING = 160  # words: the answer, four claims on three data sets, why it matters
+BEFORE_FIGURE = 120  # words of the title and the opening
+SEEN_ROWS = 15  # of a table that is not behind a fold
+OPENING = 120  # words: the answer, as many claims as fit, why it matters
 ROWS = 18  # of a table on a page: three data sets at six levels
 # What the theme brings: (rule, part of the offending element). Nothing of ours belongs here.
 OF_THE_THEME = (
@@ -193,12 +195,29 @@ def a_page_opens_with_its_answer(page):
 
 @each([page for page in NOTEBOOKS if page not in LESSONS])
 def few_tables_are_seen_at_once(page):
-    """Beside that of the claims; the later ones are in folds (``book/_ext/folded_sections.py``)."""
-    seen = page.eval_on_selector_all(
+    """Beside that of the claims; the later and the long ones are in folds (``book/_ext/folded_sections.py``)."""
+    rows = page.eval_on_selector_all(
         ".bd-article table",
-        "all => all.filter(e => e.checkVisibility({contentVisibilityAuto: true}) && !e.closest('.answer')).length",
+        """all => all.filter(e => e.checkVisibility({contentVisibilityAuto: true}) && !e.closest('.answer'))
+            .map(e => e.querySelectorAll('tbody th[scope=row]').length)""",
     )
-    assert seen <= TABLES
+    assert len(rows) <= TABLES
+    assert max(rows, default=0) <= SEEN_ROWS
+
+
+@each([page for page in NOTEBOOKS if page not in LESSONS])
+def the_figure_is_near(page):
+    """Not far below the title: at most so many words, and on a phone two screens."""
+    figure = page.locator(".bd-article figure").first
+    if figure.count():
+        look(page, 390)
+        before = page.evaluate(
+            """() => { const figure = document.querySelector('.bd-article figure'), range = document.createRange();
+                range.setStart(document.querySelector('.bd-article'), 0); range.setEndBefore(figure);
+                return [...range.cloneContents().querySelectorAll('h1, .answer')].map(e => e.textContent).join(' '); }"""
+        )
+        assert len(re.sub("#$", "", before).split()) <= BEFORE_FIGURE
+        assert figure.bounding_box()["y"] <= 2 * 844
 
 
 @each(NOTEBOOKS)
