@@ -8,7 +8,7 @@ import re
 
 from docutils import nodes
 
-WORDS, TABLES = 1200, 4  # on a page at once
+WORDS, TABLES = 1150, 4  # on a page at once
 ROWS, CELLS = 15, 250  # rows and words of a table that is shown at once
 CLAIMS, OPEN = "The paper's claims on this page", ("What else we found", "Repeat this page")
 

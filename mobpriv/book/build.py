@@ -364,7 +364,7 @@ def write_pages(embedded: dict[str, str], root: Path) -> None:
         if chapter:
             texts[f"path_{setting}"] = openings.path(main_pages, book.verdicts, book.answers, further_pages)
         if further_pages:
-            supplement += [f"## {caption}", "", openings.listed(further_pages, book.answers)]
+            supplement += [f"## {caption}", "", openings.listed(further_pages, {})]  # each page opens with its answer
     for paper, on_paper in ledger.grouped_by(lambda verdict: verdict.claim.paper, book.verdicts).items():
         texts[ledger.page_of(paper)] = ledger.ledger_page(on_paper, book.registry, chapters)
         texts[f"score_{paper}"] = pages.score_page(on_paper, book.registry, book.quick_runs)

@@ -18,7 +18,7 @@ from mobpriv.book.verdicts import Verdict, data_set_title, enumerated, wording
 
 _JUDGED = (*SCORED_VERDICTS, BY_DEFINITION, IMPOSSIBLE, NOT_COMPARABLE)
 CLAIMS = 4  # the most that open a page
-_WORDS = 105  # of an opening, whose last claims are left to the section of claims, so that the figure comes early
+_WORDS = 97  # of an opening, whose last claims are left to the section of claims, so that the figure comes early
 
 
 class Answer(NamedTuple):

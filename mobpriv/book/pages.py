@@ -218,8 +218,9 @@ def status_page(
     lines += ["A result that is neither stale nor carried over comes from the code of today."] if all_results else []
     lines += ['"+ changes" after a commit means that the code had uncommitted changes when the result was computed.', ""]
     for run, entries in records.items():
+        fold = f'<details class="more"><summary>Show {counted(len(entries), "result", "results")}</summary>'
         head = ["| page | computed |", "|---|---|"]
-        lines += ["", f"## {registry.title(run)}", "", *head] if entries else []
+        lines += ["", f"## {registry.title(run)}", "", fold, "", *head] if entries else []
         for name, record in entries.items():
             run_provenance = record["provenance"]
             quick = "a quick run, not a result" if run_provenance["parameters"].get("quick") else ""
@@ -229,4 +230,5 @@ def status_page(
             seconds = shown(max(round(run_provenance["seconds"]), 1), "s")
             how = f"in {seconds} at commit {run_provenance['commit']}"
             lines.append(f"| {page} | {'; '.join(filter(None, [how, state]))} |")
+        lines += ["", "</details>"] if entries else []
     return "\n".join(lines) + "\n"
