@@ -11,7 +11,7 @@ import nbformat
 
 from mobpriv.book import notebooks, yaml_files
 
-_WORDS_A_MINUTE = 200  # of a reader who wants to understand
+_WORDS_A_MINUTE = 100  # of a reader who wants to understand
 
 
 class Lesson(NamedTuple):
@@ -86,11 +86,14 @@ def title(name: str, root: Path) -> str:
     return re.search(r"^# (.+)$", (root / "book" / f"{name}.md").read_text(encoding="utf-8"), re.MULTILINE)[1]
 
 
+_BELOW = ("mobpriv-below", "mobpriv-provenance", "mobpriv-drawing")  # cells of a page after its notebook
+
+
 def words(name: str, root: Path) -> int:
     """The number of words that a reader sees on a page, without folds, code and tables of numbers."""
     if _is_notebook(name, root):
         cells = nbformat.read(root / "book" / "notebooks" / f"{name}.ipynb", as_version=4).cells
-        text = "\n\n".join(c.source for c in cells if c.cell_type == "markdown" and not c.id.startswith("mobpriv-"))
+        text = "\n\n".join(c.source for c in cells if c.cell_type == "markdown" and c.id not in _BELOW)
     else:
         text = (root / "book" / f"{name}.md").read_text(encoding="utf-8")
     text = re.sub(r"<details.*?</details>|^```.*?^```|^\$\$.*?\$\$|^:::[^\n]*$", " ", text, flags=re.DOTALL | re.MULTILINE)
