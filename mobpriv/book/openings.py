@@ -6,7 +6,6 @@ Authors write the answer and the short form of a claim; the build computes the r
 import re
 from collections.abc import Iterable, Sequence
 from html import escape
-from itertools import accumulate
 from typing import NamedTuple
 
 from mobpriv.base.numbers import constant, in_prose, shown
@@ -72,10 +71,7 @@ def listed(titles: dict[str, str], answers: dict[str, Answer]) -> str:
 
 
 def _claims(verdicts: Iterable[Verdict], registry: Registry, words: int) -> str:
-    """A table of the claims that have a short form: the first, and those that fit into ``words`` with it.
-
-    Claims that hold by construction come last.
-    """
+    """A table of the claims that have a short form, as many as fit into ``words``, but one at least; those by construction last."""
     shown_ones = by_claim(v for v in verdicts if v.claim.short and v.verdict in _JUDGED)
     ordered = sorted(shown_ones, key=lambda claim_verdicts: all(one.verdict == BY_DEFINITION for one in claim_verdicts))
     rows = [
@@ -83,9 +79,12 @@ def _claims(verdicts: Iterable[Verdict], registry: Registry, words: int) -> str:
         for claim_verdicts in ordered
     ]
     head = "<thead><tr><th>the paper says</th><th>we find</th></tr></thead>"
-    used = accumulate(_words(row) for row in [head, *rows])
-    fitting = max(sum(total <= words for total in used) - 1, 1)
-    return f'<table class="in-short">{head}<tbody>{"".join(rows[:fitting])}</tbody></table>' if rows else ""
+    fitting, left = [], words - _words(head)
+    for row in rows:
+        if _words(row) <= left:
+            fitting.append(row)
+            left -= _words(row)
+    return f'<table class="in-short">{head}<tbody>{"".join(fitting or rows[:1])}</tbody></table>' if rows else ""
 
 
 def _words(html: str) -> int:
