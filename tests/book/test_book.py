@@ -184,7 +184,7 @@ def test_the_command_that_repeats_a_run_is_quoted_for_a_shell_and_without_a_path
 def test_a_page_hangs_on_the_titles_of_the_runs_that_it_shows_alone():
     for name, others in (("dchi_booleans", {"callers"}), ("thesis_3_top_k", {"cabspotting", "geolife"})):
         page = results.ROOT / "notebooks" / f"{name}.ipynb"
-        titles = json.loads(build._shown_beside(page, results.ROOT)[-1])[1]
+        titles = json.loads(build.shown_beside(page, results.ROOT)[-1])[1]
         for run in REGISTRY.runs.values():
             assert (run.title in titles) >= (run.synthetic or run.name in others)
             kept = results.ROOT / "book" / "results" / run.name / f"{page.stem}.json"
