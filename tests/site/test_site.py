@@ -115,7 +115,7 @@ def test_the_search_finds_the_words_of_the_book(searching, query):
 def test_the_search_finds_an_insight_by_its_plain_words(finding, query):
     """The page of the insights, or the page that an insight links to, is among the first five."""
     article = re.search("(?s)<article.*</article>", (SITE / "insights.html").read_text("utf-8"))[0]
-    linked = {f"/{page}" for page in re.findall(r'href="(notebooks/\w+\.html)', article)}
+    linked = {f"/{page}" for page in re.findall(r'href="((?:notebooks/\w+|across)\.html)', article)}
     assert {*finding(query)[:5]} & {"/insights.html", *linked}
 
 
