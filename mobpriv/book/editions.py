@@ -17,6 +17,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import nbformat
+import yaml
 
 from mobpriv.book import build, course, provenance, self_checks, webpage, yaml_files
 
@@ -126,7 +127,10 @@ def _copy_without_solutions(root: Path, source: Path) -> None:
     for path in (source / "book" / "claims").glob("*.yml"):
         content = yaml_files.content(path)
         of_others = [entry for entry in content.get("findings", []) if entry["notebook"] not in names]
-        provenance.write_atomically(path, json.dumps({**content, "findings": of_others}, ensure_ascii=False))  # JSON is YAML
+        # not as JSON, whose 1e-09 is a text in YAML
+        provenance.write_atomically(
+            path, yaml.safe_dump({**content, "findings": of_others}, allow_unicode=True, sort_keys=False)
+        )
     plan = [{**lesson._asdict(), "mistakes": []} for lesson in course.plan(root)]
     provenance.write_atomically(source / "book" / "course.yml", json.dumps(plan, ensure_ascii=False))
 
