@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 import zipfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 
 import nbformat
@@ -125,14 +125,16 @@ def _copy_without_solutions(root: Path, source: Path) -> None:
         record = provenance.read_record(path)
         provenance.write_atomically(path, json.dumps({**record, "results": {}}, ensure_ascii=False))
     for path in (source / "book" / "claims").glob("*.yml"):
-        content = yaml_files.content(path)
-        of_others = [entry for entry in content.get("findings", []) if entry["notebook"] not in names]
-        # not as JSON, whose 1e-09 is a text in YAML
-        provenance.write_atomically(
-            path, yaml.safe_dump({**content, "findings": of_others}, allow_unicode=True, sort_keys=False)
-        )
+        provenance.write_atomically(path, without_findings(path, names))
     plan = [{**lesson._asdict(), "mistakes": []} for lesson in course.plan(root)]
     provenance.write_atomically(source / "book" / "course.yml", json.dumps(plan, ensure_ascii=False))
+
+
+def without_findings(path: Path, names: Collection[str]) -> str:
+    """A file of claims without the findings of these notebooks. It is no JSON, whose 1e-09 is a text in YAML."""
+    content = yaml_files.content(path)
+    of_others = [entry for entry in content.get("findings", []) if entry["notebook"] not in names]
+    return yaml.safe_dump({**content, "findings": of_others}, allow_unicode=True, sort_keys=False)
 
 
 def leaks(places: Iterable[Path], secret: dict[str, str]) -> list[str]:

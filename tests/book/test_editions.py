@@ -7,7 +7,7 @@ import zipfile
 import nbformat
 import pytest
 
-from mobpriv.book import editions
+from mobpriv.book import editions, yaml_files
 from mobpriv.book.results import ROOT
 
 LESSONS = editions.lessons(ROOT)
@@ -81,3 +81,13 @@ def test_a_planted_line_is_found_in_a_page_and_in_an_archive_of_an_archive(as_in
 def test_a_common_mistake_is_looked_for(tmp_path):
     (tmp_path / "page.html").write_text("<li>Times are left in UTC, so calls move between slots.</li>", encoding="utf-8")
     assert len(editions.leaks([tmp_path], SECRET)) == 1
+
+
+def test_the_claims_of_the_student_edition_are_those_of_the_book(tmp_path):
+    """Also their small tolerances, which JSON would write as YAML's texts."""
+    for path in sorted((ROOT / "book" / "claims").glob("*.yml")):
+        written = tmp_path / path.name
+        written.write_text(editions.without_findings(path, {"thesis_3_lesson"}), encoding="utf-8")
+        before, after = (yaml_files.content(file) for file in (path, written))
+        assert after["claims"] == before["claims"]
+        assert after["findings"] == [entry for entry in before["findings"] if entry["notebook"] != "thesis_3_lesson"]
