@@ -101,7 +101,7 @@ def words(name: str, root: Path) -> int:
 
 
 # ----------------------------------------------------------------------------------------------------------------- slides
-_SLIDE_STYLE = """
+SLIDE_STYLE = """
 section.slide { min-height: 100vh; padding: 4vh 5vw; border-bottom: 1px solid var(--pst-color-border); scroll-snap-align: start; }
 html { scroll-snap-type: y proximity; font-size: 1.15rem; } main { max-width: 78rem; }
 @media print { section.slide { break-after: page; border: 0; min-height: 0; } }
@@ -125,19 +125,9 @@ def slides(lesson: Lesson, number: int, answers: Mapping[str, str], figure, root
             yield Slide(title(name, root), answers.get(name, ""), figure(name))
 
 
-def slide_page(of: str, shown: list[Slide], stylesheet: str, to_html) -> str:
-    """One self-contained HTML file with a slide a screen, and a slide a sheet on paper; ``to_html``: of MyST."""
-    sections = "".join(
+def slide_sections(shown: list[Slide], to_html) -> str:
+    """The slides as HTML, one a screen and one a sheet on paper; ``to_html``: of MyST."""
+    return "".join(
         f'<section class="slide"><{head}>{html.escape(slide.title)}</{head}>{to_html(slide.sentence)}{slide.figure}</section>'
         for head, slide in zip(("h1", *("h2" for _ in shown[1:])), shown, strict=True)
-    )
-    return document(of, sections, stylesheet + _SLIDE_STYLE)
-
-
-def document(name: str, body: str, stylesheet: str) -> str:
-    """A self-contained HTML page."""
-    return (
-        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{html.escape(name)}</title><link rel="icon" href="data:,">'
-        f'<meta name="viewport" content="width=device-width, initial-scale=1"><style>{stylesheet}</style></head>'
-        f'<body><main class="bd-article">{body}</main></body></html>\n'
     )

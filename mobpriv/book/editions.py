@@ -218,7 +218,7 @@ def _texts(name: str, content: bytes) -> Iterator[tuple[str, str]]:
 # ------------------------------------------------------------------------------------------------------------- for teachers
 def _teacher(root: Path, folder: Path) -> None:
     folder.mkdir()
-    embedded, style, every = build.embedded_runs(root), webpage.stylesheet(root), course.exercises(root)
+    embedded, every = build.embedded_runs(root), course.exercises(root)
     evaluated = build.evaluation(root)
     answers = {name: answer.says for name, answer in evaluated.answers.items()}
     figure = lambda name: build.figure(root / "book" / "notebooks" / f"{name}.ipynb")  # noqa: E731
@@ -233,8 +233,10 @@ def _teacher(root: Path, folder: Path) -> None:
     ]
     for number, lesson in enumerate(course.plan(root), 1):
         shown = list(course.slides(lesson, number, answers, figure, root))
-        name = f"slides_{number:02}.html"
-        provenance.write_atomically(folder / name, course.slide_page(lesson.title, shown, style, webpage.markdown))
+        name, slides = f"slides_{number:02}.html", course.slide_sections(shown, webpage.markdown)
+        provenance.write_atomically(
+            folder / name, webpage.document(html.escape(lesson.title), slides, root, style=course.SLIDE_STYLE)
+        )
         solved = dict.fromkeys(every[label].notebook for label in lesson.exercises)
         links = [(name, "slides"), *((f"{notebook}.html", f"solutions: {course.title(notebook, root)}") for notebook in solved)]
         parts.append(f"<h2>{number}. {html.escape(lesson.title)}</h2><p>")
@@ -242,4 +244,4 @@ def _teacher(root: Path, folder: Path) -> None:
         parts.append(
             f"</p><p>Common mistakes:</p><ul>{''.join(f'<li>{html.escape(text)}</li>' for text in lesson.mistakes)}</ul>"
         )
-    provenance.write_atomically(folder / "index.html", course.document("Teacher's edition", "".join(parts), style))
+    provenance.write_atomically(folder / "index.html", webpage.document("Teacher's edition", "".join(parts), root))

@@ -97,12 +97,12 @@ def page(notebook: nbformat.NotebookNode, record: dict, root: Path = ROOT) -> st
     return document(f"{name}{html.escape(data)}", "".join(parts), root, formulas="$" in text)
 
 
-def document(title: str, body: str, root: Path = ROOT, formulas: bool = False) -> str:
-    """A self-contained HTML page; ``formulas``: whether it needs the formula renderer."""
+def document(title: str, body: str, root: Path = ROOT, formulas: bool = False, style: str = "") -> str:
+    """A self-contained HTML page; ``formulas``: whether it needs the formula renderer; ``style``: added to the book's styles."""
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         f'<title>{title}</title><link rel="icon" href="data:,">'
-        f'<meta name="viewport" content="width=device-width, initial-scale=1"><style>{stylesheet(root)}</style></head>'
+        f'<meta name="viewport" content="width=device-width, initial-scale=1"><style>{stylesheet(root)}{style}</style></head>'
         f'<body><main class="bd-article">{body}</main>{_mathjax() if formulas else ""}</body></html>\n'
     )
 

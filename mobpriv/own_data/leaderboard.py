@@ -98,7 +98,7 @@ def ranked(results: list[Result]) -> pd.DataFrame:
 
 def page(results: list[Result]) -> str:
     """The leaderboard as a self-contained HTML page."""
-    from mobpriv.book import course, tables, webpage  # the packages of the book, which a plain installation lacks
+    from mobpriv.book import tables, webpage  # the packages of the book, which a plain installation lacks
 
     table = ranked(results)
     table.index = [f"{rank}. {name}" for rank, name in enumerate(table.index, 1)]
@@ -121,7 +121,7 @@ def page(results: list[Result]) -> str:
         f"<p>Data: {html.escape(data['name'])}, SHA-256 {html.escape(data['sha256'][:12])}; mobpriv {html.escape(results[0].version)}.</p>"
     )
     body = intro + _figure(table) + tables.table(shown, units)._repr_html_()
-    return course.document("Leaderboard", body, webpage.stylesheet())
+    return webpage.document("Leaderboard", body)
 
 
 def _figure(table: pd.DataFrame) -> str:

@@ -48,7 +48,7 @@ def test_a_slide_page_has_the_question_the_answer_and_the_figure_of_each_page():
     assert [slide.title for slide in shown] == [f"2. {lesson.title}", course.title("thesis_3_attacks", ROOT)], (
         "chapters have no slide"
     )
-    page = course.slide_page("Lesson", shown, "", lambda text: f"<p>{text}</p>")
+    page = course.slide_sections(shown, lambda text: f"<p>{text}</p>")
     assert re.search(r"<h2>Figure 3.3.*?</h2><p>AP-Attack.</p><figure>thesis_3_attacks</figure></section>", page)
 
 
