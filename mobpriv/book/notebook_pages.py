@@ -36,7 +36,7 @@ def page(
     notebook = nbformat.from_dict(executed)
     cells = results_first(opened(notebook.cells, opening, synthetic))
     figure_code = [cell.source for cell in cells if _kind(cell) == "figure"]
-    notebook.cells = [part for cell in _folded(cells) for part in _with_its_data_below(cell)]
+    notebook.cells = [part for cell in _folded(cells) for part in _with_its_data_below(cell, synthetic)]
     for cell in notebook.cells:
         for output in cell.get("outputs", ()):
             if "text/html" in output.get("data", {}):
@@ -128,8 +128,8 @@ def _folded(cells: list) -> list:
     return merged
 
 
-def _with_its_data_below(cell) -> list:
-    """The printed selection of a cell that reads data, as a line of text below the cell."""
+def _with_its_data_below(cell, title: str) -> list:
+    """The printed selection of a cell that reads data, as a line of text below the cell; ``title``: of synthetic data, else ""."""
     if "input" not in cell.metadata.get("tags", []) or cell.cell_type != "code":
         return [cell]
     printed = "".join(output.text for output in cell.outputs if output.output_type == "stream")
@@ -137,4 +137,5 @@ def _with_its_data_below(cell) -> list:
     lines = [line.strip().rstrip(".") for line in printed.splitlines()]
     text = " ".join(f"{line[0].upper()}{line[1:]}." for line in lines if line)
     text = re.sub(r"(?<=\d),(?=\d{3}\b)", NARROW, text)
-    return [cell, _markdown(f":::{{div}} selection\n**Data.** {text}\n:::", f"data-{cell.id}")] if text else [cell]
+    label = f"**Data ({title}).**" if title else "**Data.**"
+    return [cell, _markdown(f":::{{div}} selection\n{label} {text}\n:::", f"data-{cell.id}")] if text else [cell]

@@ -17,6 +17,7 @@ from mobpriv.book.verdicts import Verdict, data_set_title, enumerated, wording
 
 _JUDGED = (*SCORED_VERDICTS, BY_DEFINITION, IMPOSSIBLE, NOT_COMPARABLE)
 CLAIMS = 4  # the most that open a page
+_OF_ALL = '<caption><a href="#the-paper-s-claims-on-this-page">{shown} of {all} claims</a></caption>'
 _WORDS = 97  # of an opening, whose last claims are left to the section of claims, so that the figure comes early
 
 
@@ -70,8 +71,11 @@ def listed(titles: dict[str, str], answers: dict[str, Answer]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _claims(verdicts: Iterable[Verdict], registry: Registry, words: int) -> str:
-    """A table of the claims that have a short form, as many as fit into ``words``, but one at least; those by construction last."""
+def _claims(verdicts: Sequence[Verdict], registry: Registry, words: int) -> str:
+    """A table of the claims that have a short form, as many as fit into ``words``, but one at least; those by construction last.
+
+    Its caption says how many claims it leaves to the section of claims.
+    """
     shown_ones = by_claim(v for v in verdicts if v.claim.short and v.verdict in _JUDGED)
     ordered = sorted(shown_ones, key=lambda claim_verdicts: all(one.verdict == BY_DEFINITION for one in claim_verdicts))
     rows = [
@@ -79,12 +83,17 @@ def _claims(verdicts: Iterable[Verdict], registry: Registry, words: int) -> str:
         for claim_verdicts in ordered
     ]
     head = "<thead><tr><th>the paper says</th><th>we find</th></tr></thead>"
-    fitting, left = [], words - _words(head)
+    fitting, left = [], words - _words(head) - _words(_OF_ALL)
     for row in rows:
         if _words(row) <= left:
             fitting.append(row)
             left -= _words(row)
-    return f'<table class="in-short">{head}<tbody>{"".join(fitting or rows[:1])}</tbody></table>' if rows else ""
+    if not rows:
+        return ""
+    fitting = fitting or rows[:1]
+    all_claims = len(by_claim(verdicts))
+    of_all = _OF_ALL.format(shown=len(fitting), all=all_claims) if len(fitting) < all_claims else ""
+    return f'<table class="in-short">{of_all}{head}<tbody>{"".join(fitting)}</tbody></table>'
 
 
 def _words(html: str) -> int:

@@ -21,7 +21,8 @@ from mobpriv.book.verdicts import Verdict
 
 _AGREE, _MIXED, _DISAGREE, INCONCLUSIVE = "agree", "mixed", "disagree", "inconclusive"
 CONSTRUCTED, UNTESTED = "by construction", "not tested"
-_OUTCOMES = (_AGREE, _MIXED, _DISAGREE, INCONCLUSIVE, CONSTRUCTED, UNTESTED)
+_TESTED = (_AGREE, _MIXED, _DISAGREE, INCONCLUSIVE)
+_OUTCOMES = (*_TESTED, CONSTRUCTED, UNTESTED)
 
 
 def outcome(verdicts: Iterable[Verdict]) -> str:
@@ -92,7 +93,8 @@ def substitutions(verdicts: Sequence[Verdict]) -> dict[str, str]:
     values = {}
     for paper, tally in {**_per_paper(verdicts), "all": counts(verdicts)}.items():
         values |= {f"sum_{paper}": in_words(tally), f"claims_{paper}": shown(tally.total())}
-        values[f"score_{paper}"] = f"{NARROW}/{NARROW}".join(shown(tally[kind]) for kind in _OUTCOMES[:4])
+        values[f"tested_{paper}"] = shown(sum(tally[kind] for kind in _TESTED))
+        values[f"score_{paper}"] = f"{NARROW}/{NARROW}".join(shown(tally[kind]) for kind in _TESTED)
         values |= {f"{kind.replace(' ', '_')}_{paper}": shown(tally[kind]) for kind in _OUTCOMES}
     return values
 

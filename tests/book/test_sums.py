@@ -86,7 +86,7 @@ def test_each_paper_has_its_sum_and_each_chapter_of_one_with_several():
     values = sums.substitutions(every)
     assert values["sum_thesis"] == "2 claims: 1 agree, 1 disagree"
     assert values["score_thesis"].split("\u202f/\u202f") == ["1", "0", "1", "0"]
-    counted = {"claims_all": "3", "mixed_pulp": "1", "agree_all": "1", "not_tested_thesis": "0"}
+    counted = {"claims_all": "3", "mixed_pulp": "1", "agree_all": "1", "not_tested_thesis": "0", "tested_all": "3"}
     assert {name: values[name] for name in counted} == counted
 
 
