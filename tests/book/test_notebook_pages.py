@@ -104,7 +104,10 @@ def test_one_fold_for_the_set_up_and_one_for_the_experiment():
     assert folds[0].source.endswith("print(data)")
     data = cells[cells.index(folds[0]) + 1]  # below it stands in words what was read
     assert data.source.startswith(":::{div} selection")
-    assert (data.cell_type, "**Data (synthetic region).** 12 users, 3 halves. Another line." in data.source) == ("markdown", True)
+    assert (data.cell_type, "**Data (synthetic region).** 12 users, 3 halves. Another line." in data.source) == (
+        "markdown",
+        True,
+    )
 
 
 def test_nothing_that_was_run_gets_lost():
