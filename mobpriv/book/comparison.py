@@ -111,7 +111,7 @@ class Compared:
         """A sentence for the caption that names the runs that are not drawn; "" if all are."""
         titles = [run.title for run in self.runs if run not in drawn]
         verb, whom = ("is", "it") if len(titles) == 1 else ("are", "them")
-        return f" {' and '.join(titles)} {verb} not drawn, because the book has no such results for {whom}." if titles else ""
+        return f" {' and '.join(titles)} {verb} not drawn, because the book lacks these results for {whom}." if titles else ""
 
     def table(self, rows: Mapping[str, str] | Iterable[str]) -> Table:
         """A table with a row per quantity and a column per data set; small print gives the other variant and the paper.

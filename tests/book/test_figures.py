@@ -123,7 +123,7 @@ def test_curves_are_drawn_over_numbers_and_the_caption_names_the_runs_without_th
     assert axes_of(figure).get_ylim() == (0, 102)
     assert axes_of(figure).lines[-1].get_ydata() == pytest.approx([50, 50])
     assert shown.legend == {"no protection": palette.mark("none"), "HMC": palette.mark("HMC")}
-    assert shown.caption == "Shares. Cabspotting is not drawn, because the book has no such results for it."
+    assert shown.caption == "Shares. Cabspotting is not drawn, because the book lacks these results for it."
     ends = f"1.0{NB}% to 10.0{NB}% (no protection), 21.0{NB}% to 30.0{NB}% (HMC)"
     assert shown.alt == f"Users among them, from the smallest k names to the largest. synthetic city: {ends}."
     of_two = compared.figure("curves", "within.{k}.{mechanism}", "Shares.", x="k", colour="mechanism", say={"k": 2})
