@@ -16,7 +16,7 @@ _SYNTHETIC = """:::{{div}} synthetic
 **Synthetic data.** No person or vehicle in the {title} exists.
 :::"""
 _FOLDED = ("set-up", "experiment")  # titles of the folds
-_LINK = '<a href="#result">The result</a> is at the top of this page.'
+_LINK = '<a href="#result">The main result of this section</a> is at the top of this page.'
 
 
 def page(

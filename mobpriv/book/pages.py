@@ -215,7 +215,7 @@ def status_page(
         for what, kind_results in _by_people(all_results, registry).items()
     ]
     lines = [" ".join(lines), ""]
-    lines += ["A result that is neither stale nor carried over comes from the code of today."] if all_results else []
+    lines += ["A result that is neither stale nor carried over was computed with today's code."] if all_results else []
     lines += ['"+ changes" after a commit means that the code had uncommitted changes when the result was computed.', ""]
     for run, entries in records.items():
         fold = f'<details class="more"><summary>Show {counted(len(entries), "result", "results")}</summary>'
