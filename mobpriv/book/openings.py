@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from typing import NamedTuple
 
-from mobpriv.base.numbers import constant, in_prose, shown
+from mobpriv.base.numbers import constant, counted, in_prose, shown
 from mobpriv.book import sums
 from mobpriv.book.claims import AGREES, BY_DEFINITION, IMPOSSIBLE, NOT_COMPARABLE, SCORED_VERDICTS, THEOREM, Erratum
 from mobpriv.book.ledger import anchor, by_claim, worst_verdict
@@ -17,7 +17,7 @@ from mobpriv.book.verdicts import Verdict, data_set_title, enumerated, wording
 
 _JUDGED = (*SCORED_VERDICTS, BY_DEFINITION, IMPOSSIBLE, NOT_COMPARABLE)
 CLAIMS = 4  # the most that open a page
-_OF_ALL = '<caption><a href="#the-paper-s-claims-on-this-page">{shown} of {all} claims</a></caption>'
+_ALL = '<a href="#the-paper-s-claims-on-this-page">{words}</a>'  # leads to the section of claims
 _WORDS = 97  # of an opening, whose last claims are left to the section of claims, so that the figure comes early
 
 
@@ -74,7 +74,7 @@ def listed(titles: dict[str, str], answers: dict[str, Answer]) -> str:
 def _claims(verdicts: Sequence[Verdict], registry: Registry, words: int) -> str:
     """A table of the claims that have a short form, as many as fit into ``words``, but one at least; those by construction last.
 
-    Its caption says how many claims it leaves to the section of claims.
+    Its caption says how many claims it leaves to the section of claims; without a short form, a line gives their number.
     """
     shown_ones = by_claim(v for v in verdicts if v.claim.short and v.verdict in _JUDGED)
     ordered = sorted(shown_ones, key=lambda claim_verdicts: all(one.verdict == BY_DEFINITION for one in claim_verdicts))
@@ -82,17 +82,18 @@ def _claims(verdicts: Sequence[Verdict], registry: Registry, words: int) -> str:
         f'<tr><td>{escape(claim_verdicts[0].claim.short.strip())}</td><td data-label="we find">{"<br>".join(_outcomes(claim_verdicts, registry))}</td></tr>'
         for claim_verdicts in ordered
     ]
-    head = "<thead><tr><th>the paper says</th><th>we find</th></tr></thead>"
-    fitting, left = [], words - _words(head) - _words(_OF_ALL)
+    all_claims = len(by_claim(verdicts))
+    if not rows:
+        return _ALL.format(words=f"{counted(all_claims, 'claim', 'claims')} of the paper") if all_claims else ""
+    head, caption = "<thead><tr><th>the paper says</th><th>we find</th></tr></thead>", "{shown} of {all} claims"
+    fitting, left = [], words - _words(head) - _words(caption)
     for row in rows:
         if _words(row) <= left:
             fitting.append(row)
             left -= _words(row)
-    if not rows:
-        return ""
     fitting = fitting or rows[:1]
-    all_claims = len(by_claim(verdicts))
-    of_all = _OF_ALL.format(shown=len(fitting), all=all_claims) if len(fitting) < all_claims else ""
+    of_all = _ALL.format(words=caption.format(shown=len(fitting), all=all_claims))
+    of_all = f"<caption>{of_all}</caption>" if len(fitting) < all_claims else ""
     return f'<table class="in-short">{of_all}{head}<tbody>{"".join(fitting)}</tbody></table>'
 
 

@@ -86,8 +86,10 @@ def test_each_paper_has_its_sum_and_each_chapter_of_one_with_several():
     values = sums.substitutions(every)
     assert values["sum_thesis"] == "2 claims: 1 agree, 1 disagree"
     assert values["score_thesis"].split("\u202f/\u202f") == ["1", "0", "1", "0"]
-    counted = {"claims_all": "3", "mixed_pulp": "1", "agree_all": "1", "not_tested_thesis": "0", "tested_all": "3"}
+    counted = {"claims_all": "3", "mixed_pulp": "1", "agree_all": "1", "not_tested_thesis": "0"}
     assert {name: values[name] for name in counted} == counted
+    values = sums.substitutions([*every, *found(BY_DEFINITION, name="T3.1"), *found(NOT_COMPARABLE, name="T4.1")])
+    assert (values["claims_all"], values["tested_all"]) == ("5", "3")
 
 
 def test_a_page_is_filled_with_what_the_build_counted(tmp_path):
