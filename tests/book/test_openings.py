@@ -51,10 +51,10 @@ def test_a_page_opens_with_its_answer_the_claims_and_why_it_matters():
 
 def test_an_opening_has_as_many_claims_as_leave_the_figure_near():
     verdicts = [Verdict(claim(f"T{i}", f"Claim {i} {'word ' * 10}end"), "geolife", AGREES) for i in range(4)]
-    texts = [opened(*verdicts, answer=Answer("word " * n)) for n in (10, 35, 60, 120)]
-    assert [text.count("<tr><td>") for text in texts] == [4, 2, 1, 1]
+    texts = [opened(*verdicts, answer=Answer("word " * n)) for n in (10, 26, 60, 120)]
+    assert [text.count("<tr><td>") for text in texts] == [4, 3, 1, 1]
     captions = [re.findall('<caption><a href="#the-paper-s-claims-on-this-page">(.*?)</a>', text) for text in texts]
-    assert captions == [[], ["2 of 4 claims"], ["1 of 4 claims"], ["1 of 4 claims"]]
+    assert captions == [[], ["3 of 4 claims"], ["1 of 4 claims"], ["1 of 4 claims"]]
 
 
 def test_a_page_without_an_answer_or_claims_opens_with_nothing():
