@@ -219,7 +219,7 @@ def test_a_printed_table_has_a_verdict_for_every_cell_that_is_printed():
         assert "without an explanation" in fault(claim(**TABLE, explanations=explanations), results=results)
     score = score_page(verdicts, REGISTRY)
     assert counted(score) == {"Cabspotting": [0, 0, 0, 1], "GeoLife": [1, 0, 0, 0]}  # a table is one claim
-    assert "1 claim tested" in score
+    assert "1 claim is tested" in score
 
 
 def test_a_number_of_the_score_is_that_of_the_claims_it_leads_to():
