@@ -13,7 +13,7 @@ _HIDDEN = {"hide-input", "remove-input", "remove-cell"}
 _SOLUTION = "solution"  # tag of a cell in the (folded) solution of an exercise: its code stays visible in its place
 _SET_UP = {"parameters", "injected-parameters", "quick", "input"}
 _SYNTHETIC = """:::{{div}} synthetic
-**Synthetic data.** No person or vehicle in the {title} exists.
+**Synthetic data.** All people and vehicles in the {title} are invented.
 :::"""
 _FOLDED = ("set-up", "experiment")  # titles of the folds
 _LINK = '<a href="#result">The main result of this section</a> is at the top of this page.'

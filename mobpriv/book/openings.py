@@ -56,8 +56,8 @@ def path(titles: dict[str, str], verdicts: Sequence[Verdict], answers: dict[str,
     lines = [f"Our [verdicts](how-to-read.md) on {sums.in_words(claims)}.\n"] if claims else []
     lines.append(listed(titles, answers))
     if more:
-        pages = ", ".join(f"[{text}](notebooks/{notebook}.ipynb)" for notebook, text in more.items())
-        lines.append(f"In the [supplement](supplement.md): {pages}.\n")
+        lines.append("In the [supplement](supplement.md):\n")
+        lines += [f"- [{text}](notebooks/{notebook}.ipynb)" for notebook, text in more.items()]
     return "\n".join(lines)
 
 
@@ -158,5 +158,5 @@ def _repeat(notebook: str, record: dict) -> str:
     command = record["provenance"]["command"]
     if not record["provenance"]["data"]:
         return f"**Repeat it:** `{command}` ({seconds}\u00a0s; it needs no data)."
-    other_data = f"or on [a table of your own](../own-data.md): `mobpriv run {notebook} --data FILE`"
-    return f"**Repeat it:** `{command}` ({seconds}\u00a0s on the data that come with the book), {other_data}."
+    other_data = f"For [a table of your own](../own-data.md), run `mobpriv run {notebook} --data FILE`"
+    return f"**Repeat it:** `{command}` ({seconds}\u00a0s on the data that come with the book). {other_data}."

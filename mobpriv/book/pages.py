@@ -169,9 +169,9 @@ def score_page(verdicts: list[Verdict], registry: Registry, quick_runs: Collecti
         f'<table class="score" role="table"><thead role="rowgroup">{head}</thead>'
         f'<tbody role="rowgroup">{"".join(rows)}</tbody></table>',
         "",
-        counted(outcomes.total() - outcomes[sums.UNTESTED], "claim tested", "claims tested")
+        counted(outcomes.total() - outcomes[sums.UNTESTED], "claim is tested", "claims are tested")
         + (f", {outcomes[sums.CONSTRUCTED]} of them decided by construction" if outcomes[sums.CONSTRUCTED] else "")
-        + (f"; {outcomes[sums.UNTESTED]} not tested" if outcomes[sums.UNTESTED] else "")
+        + (f"; {counted(outcomes[sums.UNTESTED], 'is', 'are')} not tested" if outcomes[sums.UNTESTED] else "")
         + (f"; {skipped} not judged in this quick build" if skipped else "")
         + ".",
     ]

@@ -64,7 +64,7 @@ _BESIDE = {  # pattern in the tables and figures of a page -> sentence that expl
     "<small>paper:": "The paper prints the number after “paper”.",
 }
 _OF_THE_BOOK = "The numbers on {others} come with the book, from runs of the same notebook."
-_NOT_OF_THESE_DATA = "The text between the results was written for the data sets of the book. Where it differs from a result, the result holds for these data."
+_NOT_OF_THESE_DATA = "The text between the results was written for the data sets of the book. Where it contradicts a result on this page, the result is right for these data."
 _VARIANTS_EXPLAINED = (
     "The thesis's methods have two variants. <em>text</em>: as the thesis describes them; <em>program</em>: as in its author's code "
     "(another split into halves, distances in a Mercator projection, other weights). The parameter <code>variant</code> chooses one."
@@ -209,7 +209,7 @@ def _banners(run_record: dict, root: Path) -> str:
         with_ = f" It used {html.escape(used)}." if used else ""
         notices += f'<p class="banner"><strong>Quick, not a result.</strong> This run is shortened, to try out the notebook.{with_}</p>'
     if run_record["data"] and run_record["data"]["synthetic"]:
-        notices += '<p class="banner synthetic"><strong>Synthetic data.</strong> No person or vehicle in these data exists.</p>'
+        notices += '<p class="banner synthetic"><strong>Synthetic data.</strong> All people and vehicles in these data are invented.</p>'
     return notices
 
 

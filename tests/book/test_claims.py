@@ -187,7 +187,7 @@ def test_what_is_true_or_false_by_definition_is_tested_but_does_not_count(kind, 
     assert f"is declared '{called}' (a theorem), but the verdict is: {verdict_of_wrong}" in fault(claim(**declared, **wrong))
     score = score_page([result, verdict(id="T2.4")], REGISTRY)
     assert counted(score) == {"Cabspotting": [1, 0, 0, 0]}
-    assert "2 claims tested, 1 of them decided by construction." in score
+    assert "2 claims are tested, 1 of them decided by construction." in score
     assert counted(score_page([result], REGISTRY)) == {}
 
 
@@ -219,7 +219,7 @@ def test_a_printed_table_has_a_verdict_for_every_cell_that_is_printed():
         assert "without an explanation" in fault(claim(**TABLE, explanations=explanations), results=results)
     score = score_page(verdicts, REGISTRY)
     assert counted(score) == {"Cabspotting": [0, 0, 0, 1], "GeoLife": [1, 0, 0, 0]}  # a table is one claim
-    assert "1 claim tested" in score
+    assert "1 claim is tested" in score
 
 
 def test_a_number_of_the_score_is_that_of_the_claims_it_leads_to():

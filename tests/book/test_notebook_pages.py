@@ -48,7 +48,7 @@ def test_the_answer_stands_between_the_title_and_the_first_words():
     first, words = page(code("x = 1"))[:2]
     assert first.source == "(label)=\n# Figure 1: a title\n\nOPENING"
     assert words.source.startswith(
-        ":::{div} synthetic\n**Synthetic data.** No person or vehicle in the synthetic region exists."
+        ":::{div} synthetic\n**Synthetic data.** All people and vehicles in the synthetic region are invented."
     )
     assert words.source.endswith("\n\n**The claim.** Words.")
     assert page(code("x = 1"), synthetic="")[1].source == "**The claim.** Words."

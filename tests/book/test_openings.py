@@ -157,7 +157,7 @@ def test_a_path_gives_each_page_its_answer_and_names_those_of_the_supplement():
             "- [Ours](notebooks/other.ipynb): Found.",
             "",
         ),
-        "In the [supplement](supplement.md): [Choices](notebooks/more.ipynb).",
+        *("In the [supplement](supplement.md):", "", "- [Choices](notebooks/more.ipynb)"),
     ]
 
 
@@ -235,7 +235,7 @@ class TestFindings:
         text = self.text_of("**It costs.** A lot.", "city.loss > 0.2", two)
         assert text == "**It costs.** A lot. The statement in bold also holds on GeoLife, but is inconclusive on Cabspotting."
         text = self.text_of("**In the synthetic city it costs.** A lot.", "city.loss > 0.2", two)
-        assert "Applied to other data, the statement in bold also holds on GeoLife" in text
+        assert "The corresponding statement also holds on GeoLife" in text
         # that it also holds is not said of a run that it names, but any other outcome is
         text = self.text_of("It costs, as on Cabspotting and GeoLife.", "city.loss > 0.2", results)
         assert text == "It costs, as on Cabspotting and GeoLife. This finding is inconclusive on GeoLife."
