@@ -59,16 +59,21 @@ def page(root: Path) -> str:
     every, parts = exercises(root), []
     for number, lesson in enumerate(plan(root), 1):
         minutes = math.ceil(sum(words(name, root) for name in lesson.read) / _WORDS_A_MINUTE)
-        read = ", ".join(f"[{title(name, root)}]({address(name, root)})" for name in lesson.read)
-        do = ", ".join(f"[{every[label].title}]({label})" for label in lesson.exercises)
+        read = [f"[{title(name, root)}]({address(name, root)})" for name in lesson.read]
+        do = [f"[{every[label].title}]({label})" for label in lesson.exercises] or ["[the project](project)"]
         parts.append(
             f"### {number}. {lesson.title}\n\n"
             f"**You learn to** {lesson.goals}. **You need:** {lesson.needs}.\n\n"
-            f"- Read, {minutes} min: {read}\n"
-            f"- Do, {lesson.do} min: {do or '[the project](project)'}\n"
+            f"- Read, {minutes} min:\n{_indented(read)}"
+            f"- Do, {lesson.do} min:\n{_indented(do)}"
             f"- Hand in: {lesson.hand_in}\n"
         )
     return "\n".join(parts)
+
+
+def _indented(items: list[str]) -> str:
+    """A list inside a list, an item a line: titles may be questions, which commas would run together."""
+    return "".join(f"  - {item}\n" for item in items)
 
 
 def _is_notebook(name: str, root: Path) -> bool:
