@@ -792,9 +792,12 @@ def _tested(mechanism, name: str, traces, seed: int):
 
 def _print_numbers(numbers) -> None:
     """A row per mechanism, a column per quantity."""
-    from mobpriv.own_data.judging import UNITS
+    from mobpriv.own_data.judging import UNITS, settings_in_words
 
-    table = Table(caption="Rates are over the users attacked, the others are medians over the published users; 95 % intervals.")
+    table = Table(
+        caption="The adversary knows the first half of the original with the users' names, and attacks the second half. Rates are over "
+        f"the users attacked, the others are medians over the published users; 95 % intervals. {settings_in_words()}."
+    )
     for name in ("", *UNITS):
         table.add_column(name, justify="right" if name else "left", no_wrap=not name)
     for mechanism, of in numbers.groupby("mechanism", sort=False):

@@ -74,7 +74,7 @@ def expected(notebook: str, parameters: dict, data_size: Size | None, root: Path
     Runs of the other variant, and runs that took hardly longer than the start, count only if there are no others.
     """
     if parameters.get("quick"):
-        return "a few seconds after the start, because it uses few users only"
+        return "some seconds to two minutes after the start, because it uses few users only"
     if parameters.get("minutes"):  # depends on the visited cells, not on the number of records
         return f"about {parameters['minutes']:g} min at most for the optimal channels (the parameter minutes)"
     known = _on_record(notebook, root)

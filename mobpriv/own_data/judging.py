@@ -33,6 +33,7 @@ UNITS = {  # of each quantity
     "distance at the time": "m",
 }
 _PUBLISHED = (Nothing(), GeoI(), Promesse(), W4M(), TriLateration())  # with the papers' parameters
+_IN_WORDS = {"epsilon": ("ε", "/m"), "alpha": ("α", "m"), "k": ("k", ""), "delta": ("δ", "m"), "radius": ("radius", "m")}
 
 
 def matched(original: Traces, protected: Traces, pairs: Mapping[str, str] | None = None) -> Traces:
@@ -70,6 +71,17 @@ def tested_claim(mechanism, rng: np.random.Generator) -> str:
         if bound.epsilon > mechanism.epsilon
         else f"{claim} is not refuted: {shown}. This is no proof"
     )
+
+
+def settings_in_words() -> str:
+    """The parameters of the published mechanisms, "Geo-I (ε = 0.01 /m), …"."""
+
+    def words(mechanism) -> str:
+        values = {name: getattr(mechanism, name, None) for name in _IN_WORDS}
+        texts = [f"{_IN_WORDS[name][0]} = {value:g} {_IN_WORDS[name][1]}".strip() for name, value in values.items() if value]
+        return f"{mechanism.name} ({', '.join(texts)})"
+
+    return ", ".join(map(words, _PUBLISHED[1:]))
 
 
 def read_pairs(file: Path) -> dict[str, str]:

@@ -213,11 +213,13 @@ def _guarantee(mechanism, traces: Traces, rng: np.random.Generator) -> tuple[str
 
 
 def check_output(output: Path, given: str, pairs: Path | None = None) -> None:
-    """ValueError for files that :func:`write` cannot write, or that would replace the ``given`` table."""
+    """ValueError for files that :func:`write` cannot write, or that would replace the ``given`` table or earlier pairs."""
     if output.suffix.lower() not in _FORMS or output.resolve() == Path(given).resolve():
         raise ValueError(f"the output is another file than the table and ends in {' or '.join(_FORMS)} (got -o {output})")
     if pairs and (pairs.suffix.lower() != ".csv" or pairs.resolve() in (output.resolve(), Path(given).resolve())):
         raise ValueError(f"the pairs go to another file that ends in .csv (got --pairs {pairs})")
+    if pairs and pairs.is_file():
+        raise ValueError(f"{pairs} may hold the only pairs of an earlier table: move it, or take another name for --pairs")
     for file in filter(None, (output, output.with_name(f"{output.name}.manifest.json"), pairs)):
         if file.is_dir():
             raise ValueError(f"each output is a file, and {file} is a folder: take another name")

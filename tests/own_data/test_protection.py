@@ -273,6 +273,17 @@ def test_pairs_of_another_run_match_no_name(file):
     assert not names[0] & names[1]
 
 
+def test_pairs_of_an_earlier_run_are_not_replaced(file):
+    """They may be the only way back to the users' names."""
+    output, pairs = file.with_name("out.csv"), file.with_name("secret.csv")
+    assert call(file, "--with", "nothing", "-o", output, "--pairs", pairs)[0] == 0
+    before = pairs.read_text(), output.read_text()
+    code, _, error = call(file, "--with", "nothing", "-o", output, "--pairs", pairs)
+    assert (code, error.count("\n")) == (2, 1)
+    assert "may hold the only pairs of an earlier table" in error
+    assert (pairs.read_text(), output.read_text()) == before
+
+
 @pytest.mark.parametrize("plane", ["ground", "mercator"])
 def test_only_noise_on_the_ground_has_a_guarantee(file, plane):
     assert call(file, "--with", f"geoi(plane='{plane}')", "-o", file.with_name("out.csv"))[0] == 0
