@@ -118,6 +118,14 @@ def _failures() -> tuple[type[Exception], ...]:
     return tuple(getattr(module, named[name]) for name, module in loaded.items() if module)
 
 
+def _present(place: str | None) -> str | None:
+    """Refuse a file that is missing, before the packages that read it are imported; a name without dot or slash may be a data set."""
+    if place and re.search(r"[./]", str(place)) and ":" not in str(place) and not Path(place).expanduser().exists():
+        typer.echo(f"mobpriv: there is no file {place}", err=True)
+        raise typer.Exit(2)
+    return place
+
+
 def _how_to_say(command: Callable, given: dict[str, str], asks: dict[str, str]) -> str:
     """How to give the missing options: an example command, or the options alone if an example is unknown."""
     if all(asks.values()):
@@ -229,7 +237,10 @@ _GOALS = {  # measure -> the parameter of the notebook, its comparison, its unit
 @app.command()
 def assess(
     data: Annotated[
-        str, typer.Argument(help="A table of traces or of call records, or the name of a data set (mobpriv data list).")
+        str,
+        typer.Argument(
+            help="A table of traces or of call records, or the name of a data set (mobpriv data list).", callback=_present
+        ),
     ],
     goal: Annotated[
         list[str] | None,
@@ -241,7 +252,10 @@ def assess(
     ] = False,
     output: Annotated[Path | None, typer.Option("-o", "--output", help="Folder for the results.")] = None,
 ):
-    """What a table gives away, on one page. For traces also what protection buys and costs, and which settings meet a goal."""
+    """What a table gives away, on one page. For traces also what protection buys and costs, and which settings meet a goal.
+
+    Needs the packages of the book: pip install 'mobpriv[book]'.
+    """
     with one_clear_line(Path(data)):
         from mobpriv.book.own_book import ASSESSMENTS
         from mobpriv.datasets import kind_of
@@ -472,7 +486,7 @@ def show(notebook: Annotated[str, typer.Argument(help="Short name of a notebook,
 
 @app.command()
 def validate(
-    file: Annotated[Path, typer.Argument(help=f"{_FILE}, or the folder of a known data set.")],
+    file: Annotated[Path, typer.Argument(help=f"{_FILE}, or the folder of a known data set.", callback=_present)],
     user: _User = "",
     t: _TimeColumn = "",
     lat: _Lat = "",
@@ -504,7 +518,8 @@ def validate(
     given = {name: value for name, value in given.items() if value}
     with one_clear_line(file, given):
         if not file.exists():
-            raise FileNotFoundError(f"there is no file {file}")
+            known = f": mobpriv data show {file} describes the data set" if str(file) in datasets.DATASETS else ""
+            raise FileNotFoundError(f"there is no file {file}{known}")
         if output and (output.suffix.lower() != ".parquet" or output.resolve() == file.resolve()):
             is_parquet = output.suffix.lower() == ".parquet"
             rule = "differ from the table" if is_parquet else "be a Parquet file, with a name that ends in .parquet"
@@ -530,8 +545,9 @@ def validate(
             command = _validating(file, _options_for(reading, given))
         if not len(records):
             raise ValueError(f"{file} holds no records")
+        is_ready = file.name.endswith("_ready.parquet") and not len(left_out)
         if command:
-            typer.echo("; ".join((f"{file.name}: {reading.in_words}{' (guessed)' if reading.guessed else ''}", *notes)))
+            typer.echo("; ".join((f"{file.name}: {reading.in_words}{_guessed(reading)}", *notes)))
         _print_contents(records, table_of_cells)
         if command:
             _warn_of_row_numbers(records, reading.columns["user"])
@@ -543,9 +559,9 @@ def validate(
             typer.echo("The table has no faults.")
         if output:
             _write(records, table_of_cells, output)
-        elif command:
+        elif command and not is_ready:
             typer.echo(f"\nTo write the valid records to a table:\n  {command}")
-        ready = str(output or (_ready(file) if command else file))
+        ready = str(output or (_ready(file) if command and not is_ready else file))
         if kind in _EXAMPLES:
             names = [_EXAMPLES[kind]]
             if kind == "calls" and table_of_cells["municipality"].notna().any():
@@ -561,7 +577,7 @@ def validate(
 
 @app.command()
 def protect(
-    data: Annotated[str, typer.Argument(help=f"{_FILE}, or the name of a data set (mobpriv data list).")],
+    data: Annotated[str, typer.Argument(help=f"{_FILE}, or the name of a data set (mobpriv data list).", callback=_present)],
     mechanism: Annotated[str, typer.Option("--with", help="Mechanism and parameters, for instance 'promesse(alpha=200)'.")],
     output: Annotated[Path, typer.Option("-o", "--output", help="The protected table, a .parquet or .csv file.")],
     pairs: Annotated[
@@ -619,11 +635,14 @@ def protect(
 
 @app.command()
 def judge(
-    original: Annotated[str, typer.Argument(help="The table before protection: a file, or the name of a data set.")],
+    original: Annotated[
+        str, typer.Argument(help="The table before protection: a file, or the name of a data set.", callback=_present)
+    ],
     protected: Annotated[
         str,
         typer.Argument(
-            help="The table after protection, of any mechanism; or a mechanism: module:Class or file.py:Class(parameter=value)."
+            help="The table after protection, of any mechanism; or a mechanism: module:Class or file.py:Class(parameter=value).",
+            callback=_present,
         ),
     ],
     pairs: Annotated[
@@ -816,6 +835,14 @@ def _options_for(reading, given: dict[str, str]) -> dict[str, str]:
     columns = {role: name for role, name in reading.columns.items() if role != name or role in given}
     cells = {"cells": given["cells"]} if "cells" in given else {}
     return columns | cells | {name: value for name, value in (("time", reading.time), ("zone", reading.zone)) if value}
+
+
+def _guessed(reading) -> str:
+    """The roles that were recognised, in brackets."""
+    from mobpriv.datasets.tables import ROLES_IN_WORDS
+
+    words = [ROLES_IN_WORDS.get(role, "unit of the times" if role == "time" else role) for role in reading.guessed]
+    return f" (guessed: {', '.join(words)})" if words else ""
 
 
 def _warn_of_row_numbers(traces, column: str) -> None:

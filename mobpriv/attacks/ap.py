@@ -68,9 +68,11 @@ class APAttack:
         return _MAX_DIVERGENCE[self.unit]
 
     def fit(self, known: Traces) -> Self:
+        """The attack with the known users' heat maps."""
         return type(self)(self.cell, self.plane, self.unit, self.grid, heat_maps(known, self.grid))
 
     def rank(self, anonymous: Traces) -> pd.DataFrame:
+        """Topsoe divergences, one row an anonymous trace, one column a known user; smaller is more alike."""
         if self.known_ is None:
             raise ValueError("fit the attack on known traces first")
         maps = heat_maps(anonymous, self.grid)

@@ -132,6 +132,7 @@ class ILLAttack:
             raise ValueError(f"classifier must be a function of the attack (got {type(self.classifier).__name__})")
 
     def fit(self, known: Traces) -> Self:
+        """The attack with a forest that has learned from the known users' sub-traces."""
         return self.fit_split(slices(known, self.delta))
 
     def fit_split(self, known: SubTraces) -> Self:
@@ -158,6 +159,7 @@ class ILLAttack:
         return forest
 
     def rank(self, anonymous: Traces) -> pd.DataFrame:
+        """1 − the forest's probability, one row an anonymous sub-trace, one column a known user."""
         if self.known_ is None:
             raise ValueError("fit the attack on known traces first")
         forest, cells, users = self.known_

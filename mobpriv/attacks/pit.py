@@ -89,9 +89,11 @@ class PITAttack:
         return markov_chains(traces, self.diameter, self.duration, self.max_gap, plane=self.plane, centroid=centroid)
 
     def fit(self, known: Traces) -> Self:
+        """The attack with the known users' Markov chains."""
         return replace(self, known_=(self._profiles(known), by_user(known)[0]))
 
     def rank(self, anonymous: Traces) -> pd.DataFrame:
+        """Stats-prox distances, one row an anonymous trace, one column a known user; NaN: one of the two has no POI."""
         if self.known_ is None:
             raise ValueError("fit the attack on known traces first")
         chains, users = self.known_

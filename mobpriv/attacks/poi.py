@@ -56,9 +56,11 @@ class POIAttack:
         return places[0] if self.merged else places
 
     def fit(self, known: Traces) -> Self:
+        """The attack with the known users' POIs."""
         return replace(self, known_=(self._profiles(known), by_user(known)[0]))
 
     def rank(self, anonymous: Traces) -> pd.DataFrame:
+        """Equation (3.12) in metres, one row an anonymous trace, one column a known user; NaN: one of the two has no POI."""
         if self.known_ is None:
             raise ValueError("fit the attack on known traces first")
         known, users = self.known_

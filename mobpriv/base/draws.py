@@ -12,12 +12,19 @@ import numba
 import numpy as np
 
 
+def generator(rng) -> np.random.Generator:
+    """``rng``, if it is a generator; a number or None raises ValueError."""
+    if not hasattr(rng, "bit_generator"):
+        raise ValueError(f"rng must be a generator of NumPy, such as np.random.default_rng(1) (got {rng!r})")
+    return rng
+
+
 def per_user(draw: Callable, rng: np.random.Generator, offsets: np.ndarray, *columns: np.ndarray) -> None:
     """Call ``draw(child, *blocks)`` for every user; it fills the user's blocks of the ``columns``.
 
     ``offsets`` comes from :func:`mobpriv.traces.table.by_user`. ``draw`` should release the interpreter's lock (numba: nogil=True).
     """
-    children = rng.spawn(len(offsets) - 1)
+    children = generator(rng).spawn(len(offsets) - 1)
 
     def some(users):
         for i in users:

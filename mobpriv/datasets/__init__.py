@@ -152,7 +152,7 @@ def _only(kind: str, name_or_path, reading: dict | None = None) -> None:
 def load_calls(name_or_path, cells=None, period: Period | None = None, **reading) -> CallSet:
     """Call records by the name of a data set ("region"), the path of a file, or as a data frame, with the file of their cells.
 
-    ``reading`` is passed to :func:`read_calls`. Without ``reading`` the usual names of columns are recognised.
+    The usual names of columns are recognised; ``reading`` says the others, as for :func:`load`, see :func:`read_calls`.
     """
     text = _known_name(name_or_path)
     known = DATASETS.get(text)
@@ -163,7 +163,7 @@ def load_calls(name_or_path, cells=None, period: Period | None = None, **reading
     _only("calls", text if known else source, reading)
     if known:
         _embedded(path, "region")
-    reading, read_as = (reading, "") if reading else _recognised(source, "calls")
+    reading, read_as = _recognised(source, "calls", reading)
     calls, its_cells, left_out = read_calls(source, cells, period=period, **reading)
     name = text if known else path.resolve().name.split(".")[0]
     return CallSet(
@@ -188,9 +188,11 @@ def _sha256(path: Path, max_bytes: int | None = None) -> str:
     return sha256_of(path, max_bytes) if path != FRAME else ""
 
 
-def _recognised(source, kind: str) -> tuple[dict, str]:
-    """The arguments for reading a table, and in words how it is read; "" if under its own names."""
-    how = recognised(source, kind=kind)
+def _recognised(source, kind: str, reading: dict) -> tuple[dict, str]:
+    """The arguments for reading a table, and in words how it is read; "" if under its own names. ``reading`` is not questioned."""
+    if not set(reading) <= {"columns", "time", "zone"}:
+        return reading, ""
+    how = recognised(source, **{name: value for name, value in reading.items() if value}, kind=kind)
     return how.arguments, f"We recognise the columns by their names: {how.in_words}" if how.guessed or how.notes else ""
 
 
@@ -199,9 +201,11 @@ def load(
 ) -> Dataset:
     """A data set by its name ("city", "cabspotting", …: see ``DATASETS``), a file or folder by its path, or a data frame.
 
-    A file is a table (``reading`` is passed to :func:`read_table`), and so is a data frame, also a GeoDataFrame of points. A
-    folder's format is recognised by its files. If that is not enough, ``form`` names the format ("cabspotting", "geolife", "mdc", "privamov", "table"). Without ``reading`` the usual
-    names of columns are recognised, and seconds are distinguished from milliseconds, see :func:`recognised`.
+    A file is a table, and so is a data frame, also a GeoDataFrame of points. The usual names of columns are recognised, and
+    seconds are distinguished from milliseconds, see :func:`recognised`. ``reading`` says what cannot be recognised:
+    ``columns={"user": "uid", "t": "when"}``, ``time="ms"`` (the unit of numbers), ``zone="Europe/Paris"`` (of times that name
+    none), and ``names`` and ``delimiter`` of a text without a header line, see :func:`read_table`. A folder's format is
+    recognised by its files; else ``form`` names it ("cabspotting", "geolife", "mdc", "privamov", "table").
 
     Only the first ``max_users`` users by name are read, among those whose name begins with ``begins`` and is not in ``leave_out``; 0
     reads all users. A part of a table takes seconds, because only its column of users is read in full. In a text larger than
@@ -228,7 +232,7 @@ def load(
     if form != "table":
         traces, left_out = READERS[form](path, **reading)
         return _part_of(Dataset(traces, left_out, name, sha256_of(path), False, path.resolve().name), wanted)
-    reading, read_as = (reading, "") if reading else _recognised(source, "traces")
+    reading, read_as = _recognised(source, "traces", reading)
     part = read_part(source, **reading, wanted=wanted, max_bytes=SEARCHED if max_users else None)
     searched = f"We search only the first {part.searched / 1e9:.1f} GB of the file" if part.searched else ""
     data_set = Dataset(

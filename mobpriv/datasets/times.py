@@ -63,6 +63,12 @@ class Unclear(ValueError):
     def __init__(self, message: str, asks: dict[str, str]):
         self.asks = asks
         super().__init__(message)
+        if asks:
+            columns = {role: name or "…" for role, name in asks.items() if role not in ("time", "zone")}
+            options = ({"columns": columns} if columns else {}) | {
+                name: asks[name] for name in ("time", "zone") if name in asks
+            }
+            self.add_note("In Python: load(table, " + ", ".join(f"{name}={value!r}" for name, value in options.items()) + ")")
 
 
 def time_format(values: pd.Series) -> str:

@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from mobpriv.base import estimates
+from mobpriv.base.numbers import shown
 from mobpriv.base.ranges import whole
 from mobpriv.datasets import Dataset
 from mobpriv.experiments.days import Choice, choose
@@ -88,7 +89,7 @@ def prepare(dataset: str, start: str = "", days: int = 30, leave_out: str = "", 
     if len(chosen) == len(users):
         return choice
     traces = rows(choice.traces, choice.traces["user"].isin(chosen).to_numpy())
-    words = f"{choice.selection}. We sort the users by name and use {len(chosen)} of them at equal steps. They have {len(traces):,} records"
+    words = f"{choice.selection}. We use {len(chosen)} users at equal steps in the list of users sorted by name; they have {shown(len(traces))} records"
     return choice._replace(traces=traces, selection=words)
 
 

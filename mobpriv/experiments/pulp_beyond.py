@@ -235,10 +235,9 @@ def second_half(
         raise ValueError("nobody has records in both halves")
     everybody, users = users, evenly_spaced(users, sample)
     among = ". They are at equal steps in the list of users sorted by name" if len(users) < len(everybody) else ""
-    spans = " and ".join(f"{days_spanned(half):.1f}" for half in (setting.known, setting.secret))
-    words = (
-        f"{setting.selection}. The halves span {spans} days. PULP protects the test half of {shown(len(users))} users{among}"
-    )
+    known, secret = (f"{days_spanned(half):.0f}" for half in (setting.known, setting.secret))
+    spans = f"{known} days each" if known == secret else f"{known} and {secret} days"
+    words = f"{setting.selection}. The halves span {spans}. PULP protects the test half of {shown(len(users))} users{among}"
     secret = rows(setting.secret, setting.secret["user"].isin(users).to_numpy())
     return setting, Choice(setting.data, secret, secret["t"].min(), words)
 

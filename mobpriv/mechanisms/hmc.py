@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
+from mobpriv.base.draws import generator
 from mobpriv.base.ranges import not_negative, one_of, positive, whole
 from mobpriv.base.sharing import once
 from mobpriv.ground.geo import Points, check_plane, to_plane
@@ -178,7 +179,7 @@ class HMC:
             raise ValueError(
                 f"alteration must be of the traces that are rebuilt, in their order (it differs in {differing[0] if len(differing) else 'the order'})"
             )
-        return once(HMC._all_rebuilt)(self, traces, alteration, rng.spawn(len(users)))
+        return once(HMC._all_rebuilt)(self, traces, alteration, generator(rng).spawn(len(users)))
 
     def _all_rebuilt(self, traces: Traces, alteration: Alteration, rngs: list[np.random.Generator]) -> Rebuilt:
         users, offsets = by_user(traces)

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from mobpriv.attacks.policies import reidentified
+from mobpriv.base.draws import generator
 from mobpriv.base.ranges import not_negative
 from mobpriv.traces.sub_traces import check_owners
 from mobpriv.traces.table import Traces, as_traces, by_user
@@ -106,7 +107,7 @@ class Hybrid:
         """Try every mechanism on every trace; each has its own generator."""
         users, _ = by_user(traces)
         names = [mechanism.name for mechanism in self.mechanisms]
-        children = rng.spawn(len(names))
+        children = generator(rng).spawn(len(names))
         published = [
             m.protect(traces, child) if len(users) else traces for m, child in zip(self.mechanisms, children, strict=True)
         ]

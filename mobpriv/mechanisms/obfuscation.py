@@ -17,7 +17,7 @@ import numba
 import numpy as np
 import pandas as pd
 
-from mobpriv.base.draws import per_user
+from mobpriv.base.draws import generator, per_user
 from mobpriv.base.ranges import one_of
 from mobpriv.channels import checks
 from mobpriv.ground.grid import AreaGrid
@@ -155,7 +155,7 @@ class PersonalisedObfuscation:
         if missing:
             raise ValueError(f"no channel for {len(missing)} of {len(users)} users: the first is {missing[0]}")
         parts = [rows(traces, np.arange(0))]
-        for user, start, end, child in zip(users, offsets[:-1], offsets[1:], rng.spawn(len(users)), strict=True):
+        for user, start, end, child in zip(users, offsets[:-1], offsets[1:], generator(rng).spawn(len(users)), strict=True):
             parts.append(Obfuscation(self.channels[user], self.grid).protect(rows(traces, np.arange(start, end)), child))
         names = pd.Categorical.from_codes(
             np.repeat(np.arange(len(users)), [len(part) for part in parts[1:]]), categories=users.rename(None)

@@ -15,6 +15,7 @@ import numba
 import numpy as np
 import pandas as pd
 
+from mobpriv.base.draws import generator
 from mobpriv.base.ranges import between, one_of, positive, whole
 from mobpriv.base.sharing import once
 from mobpriv.ground.geo import Points, across_the_date_line, check_plane, displacement, to_degrees, to_plane, towards
@@ -112,7 +113,7 @@ class W4M:
             raise ValueError(f"k must not exceed the number of users (k is {self.k}, {are}): lower k or add users")
         if pairs is not None and not pairs.belong_to(traces, self):
             raise ValueError("pairs must hold the distances of these traces under this mechanism: pass mechanism.pairs(traces)")
-        result, rng.bit_generator.state = once(W4M._clusters)(self, traces, rng, pairs=pairs)
+        result, rng.bit_generator.state = once(W4M._clusters)(self, traces, generator(rng), pairs=pairs)
         return result
 
     def _clusters(self, traces: Traces, rng: np.random.Generator, pairs: "PairDistances | None") -> tuple[Clusters, dict]:

@@ -7,8 +7,8 @@
 * ``lat`` (float64): degrees, WGS 84, in [-90, 90];
 * ``lng`` (float64): degrees, WGS 84, in [-180, 180].
 
-Further columns are kept. Only :func:`as_traces` validates a table; the code that receives the result does not check it again. A
-user's records may share a time; they keep their order.
+Further columns are kept. :func:`as_traces` validates a table, rule by rule; :func:`by_user`, with which every mechanism, attack
+and metric begins, refuses a table that is not in this form. A user's records may share a time; they keep their order.
 """
 
 from collections.abc import Callable
@@ -23,6 +23,7 @@ EARLIEST, LATEST = pd.Timestamp("1980-01-06", tz="UTC"), pd.Timestamp("2100-01-0
 _TIMES = tuple(int(t.timestamp()) * 1000 for t in (EARLIEST, LATEST))
 _OUT = "leave the record out"
 _FULL_CIRCLE = "longitudes seem to run from 0 to 360: subtract 360 from those above 180"
+_LOAD = ": mobpriv.load(table).traces reads, sorts and checks a table"
 HALVES = ("calendar", "set", "user")
 
 Traces = pd.DataFrame
@@ -271,15 +272,55 @@ def in_utc(time: np.ndarray) -> pd.Series:
 
 
 def by_user(traces: Traces) -> tuple[pd.Index, np.ndarray]:
-    """The users that have records, sorted, and the offsets of their blocks: user i owns rows offsets[i] … offsets[i+1]−1."""
-    user = traces["user"].array
-    code, users = user.codes, user.categories
-    starts = np.flatnonzero(np.r_[True, code[1:] != code[:-1]]) if len(code) else np.zeros(0, np.int64)
+    """The users that have records, sorted, and the offsets of their blocks: user i owns rows offsets[i] … offsets[i+1]−1.
+
+    Also for calls, and for tables of stays. Every mechanism, attack and metric begins here, so a table that is not in the form of
+    the module's docstring is refused here: rows in another order, times without a zone, positions that are not numbers.
+    """
+    user = _categories_of_users(traces)
+    if "t" in traces:
+        check_zone(traces["t"])
+    time = milliseconds(traces) if "t" in traces else np.zeros(0, np.int64)
+    starts, misplaced = _blocks(user.codes, time, len(user.categories))
+    if misplaced >= 0:
+        raise ValueError(f"records must be sorted by user and time (row {misplaced} is not){_LOAD}")
+    for position in [c for c in ("lat", "lng") if c in traces]:
+        degrees = traces[position].to_numpy(float)
+        if not np.isfinite(degrees.sum()):  # one NaN makes the sum NaN
+            row = np.isfinite(degrees).argmin()
+            raise ValueError(f"{position} must be a number in every record (row {row} holds {degrees[row]}){_LOAD}")
+    users = user.categories
     if len(starts) < len(users):  # some have no record
-        users = users[code[starts]]
+        users = users[user.codes[starts]]
     if users.dtype != "str":
         users = users.astype("str")
-    return users.rename("user"), np.r_[starts, len(code)].astype(np.int64)
+    return users.rename("user"), np.r_[starts, len(traces)].astype(np.int64)
+
+
+def _categories_of_users(table: pd.DataFrame) -> pd.Categorical:
+    if not isinstance(table, pd.DataFrame):
+        raise ValueError(f"records must be a data frame (got {type(table).__name__}){_LOAD}")
+    if "user" not in table:
+        raise ValueError(f"records must have a column user (got {', '.join(map(str, table.columns))}){_LOAD}")
+    user = table["user"].array
+    if not isinstance(user, pd.Categorical):
+        raise ValueError(f"the column user must be categorical (it holds {user.dtype}){_LOAD}")
+    return user
+
+
+@numba.njit(cache=True)
+def _blocks(code, time, categories):
+    """The first row of each user, and the first row not sorted by user and, if there are times, by time (−1: none)."""
+    starts, n = np.empty(categories, np.int64), 0
+    for i in range(len(code)):
+        if i == 0 or code[i] != code[i - 1]:
+            if code[i] < 0 or (i > 0 and code[i] < code[i - 1]):
+                return starts[:n], i
+            starts[n] = i
+            n += 1
+        elif len(time) and time[i] < time[i - 1]:
+            return starts[:n], i
+    return starts[:n], -1
 
 
 def rows(traces: Traces, chosen: np.ndarray) -> Traces:

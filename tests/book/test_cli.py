@@ -181,7 +181,8 @@ def test_validate_finds_the_columns_and_prints_the_command_that_reads_them(call,
     table.to_csv(tmp_path / "my own.csv", index=False)
     out = call("validate", "my own.csv")[1]
     printed = (
-        "my own.csv: user = Device ID, time = Time, latitude = y, longitude = x; times are milliseconds since 1970 (guessed)"
+        "my own.csv: user = Device ID, time = Time, latitude = y, longitude = x; times are milliseconds since 1970 "
+        "(guessed: user, time, latitude, longitude, unit of the times)"
     )
     assert printed in out
     command = next(line for line in out.splitlines() if "mobpriv validate" in line)
@@ -189,12 +190,13 @@ def test_validate_finds_the_columns_and_prints_the_command_that_reads_them(call,
     # as printed, it reads the same, and what it writes can be run as printed
     code, again, _ = call(*shlex.split(command)[1:])
     assert code == 0
-    assert "(guessed)" not in again
+    assert "(guessed" not in again
     words = ("2 records of 2 users", "2020-09-13 12:26:40 UTC", "The table has no faults", "written: my own_ready.parquet")
     assert [one for one in words if one not in again] == []  # 1.6e9 seconds after 1970
     following = next(line for line in again.splitlines() if "mobpriv run" in line)
     assert shlex.split(following) == ["mobpriv", "run", "thesis_3_mechanisms", "--data", "my own_ready.parquet", "--quick"]
-    assert "(guessed)" not in call("validate", "my own_ready.parquet")[1]
+    assert "(guessed" not in call("validate", "my own_ready.parquet")[1]
+    assert "To write the valid records" not in call("validate", "my own_ready.parquet")[1]  # they are written
     assert call("data", "show", "my own.csv")[1].count("We recognise the columns by their names: user = Device ID") == 1
 
 

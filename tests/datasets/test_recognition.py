@@ -190,3 +190,19 @@ def test_a_parquet_file_with_times_of_its_own(tmp_path):
     reading = recognised(tmp_path / "t.parquet")
     assert (reading.time, reading.guessed) == ("", ("user", "t", "lng"))
     assert datasets.load(tmp_path / "t.parquet").traces["user"].tolist() == ["7", "7"]
+
+
+def test_load_recognises_the_columns_that_it_is_not_told():
+    table = pd.DataFrame({"Name": ["a", "b"], "Time": [1_600_000_000_000, 1_600_000_060_000], "y": 45.0, "x": 4.8})
+    traces = datasets.load(table, columns={"user": "Name"}).traces
+    assert traces["user"].tolist() == ["a", "b"]
+    assert traces["t"].dt.year.tolist() == [2020, 2020]  # milliseconds
+    with pytest.raises(datasets.Unclear) as refusal:
+        datasets.load(table)
+    (note,) = refusal.value.__notes__  # shown below the message in Python, not by the command
+    assert note == "In Python: load(table, columns={'user': 'Name'})"
+    local = pd.DataFrame({"user": ["a"], "t": ["2020-06-01 12:00"], "lat": [45.0], "lng": [4.8]})
+    with pytest.raises(datasets.Unclear) as refusal:
+        datasets.load(local)
+    assert refusal.value.__notes__ == ["In Python: load(table, zone='Europe/Paris')"]
+    assert datasets.load(local, zone="Europe/Paris").traces["t"].dt.hour.tolist() == [10]

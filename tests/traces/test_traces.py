@@ -1,3 +1,5 @@
+import re
+
 import naive_traces as naive
 import numpy as np
 import pandas as pd
@@ -6,6 +8,7 @@ from conftest import refusals
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import mobpriv
 from mobpriv.traces import table as tr
 
 
@@ -33,6 +36,40 @@ def test_rows_are_sorted_and_typed_and_the_table_is_left_alone():
     # equal times keep their order
     out = tr.as_traces(table([("a", 1_450_000_060, 1.0, 4.0), ("a", 1_450_000_000, 3.0, 4.0), ("a", 1_450_000_000, 2.0, 4.0)]))
     assert out["lat"].tolist() == [3.0, 2.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("change", "rule"),
+    [
+        (lambda t: t.iloc[::-1], "must be sorted by user and time (row 1 is not)"),
+        (lambda t: t.assign(lat=[45.0, np.nan, 45.0]), "lat must be a number in every record (row 1 holds nan)"),
+        (lambda t: t.assign(user=t["user"].astype(str)), "the column user must be categorical (it holds str)"),
+        (lambda t: t.assign(t=t["t"].dt.tz_localize(None)), "times carry no time zone"),
+        (lambda t: t.drop(columns="user"), "must have a column user (got t, lat, lng)"),
+    ],
+)
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda t: mobpriv.W4M(k=2).protect(t, np.random.default_rng(1)),
+        lambda t: mobpriv.GeoI().protect(t, np.random.default_rng(1)),
+        lambda t: mobpriv.Promesse().protect(t, None),
+        lambda t: mobpriv.APAttack().fit(t),
+        lambda t: mobpriv.POIAttack().fit(t),
+        lambda t: mobpriv.area_coverage(t, t),
+    ],
+)
+def test_a_table_that_is_not_traces_is_refused_by_every_user_of_traces(use, change, rule):
+    traces = tr.as_traces(table(GOOD))
+    use(traces)
+    with pytest.raises(ValueError, match=re.escape(rule)):
+        use(change(traces))
+
+
+@pytest.mark.parametrize("mechanism", [mobpriv.GeoI(), mobpriv.TriLateration(), mobpriv.W4M(k=2)])
+def test_a_number_instead_of_a_generator_is_refused(mechanism):
+    with pytest.raises(ValueError, match=r"rng must be a generator of NumPy, such as np.random.default_rng\(1\) \(got 7\)"):
+        mechanism.protect(tr.as_traces(table(GOOD)), 7)
 
 
 def test_an_empty_table_is_valid():

@@ -14,6 +14,7 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
+from mobpriv.base.draws import generator
 from mobpriv.base.noise import laplace
 from mobpriv.base.ranges import one_of, positive, true_or_false
 from mobpriv.icp.profiles import DAYS
@@ -83,7 +84,7 @@ class NoisyProfiles:
     def protect(self, profiles: pd.DataFrame, rng: np.random.Generator) -> Protected:
         """Each row takes as many random numbers as there are cells, in the order of the rows' names, not of the rows."""
         x = profile_table(profiles).to_numpy(float)
-        u = rng.random(x.shape)[name_ranks(profiles)]
+        u = generator(rng).random(x.shape)[name_ranks(profiles)]
         perturbed = np.clip(x + laplace(u) * self.scale(x.shape[1]), 0, 1)
         return Protected(pd.DataFrame(perturbed, profiles.index, profiles.columns), None, None)
 

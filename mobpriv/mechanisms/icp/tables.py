@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
+from mobpriv.base.draws import generator
 from mobpriv.base.ranges import whole
 from mobpriv.icp.profiles import cell_numbers
 from mobpriv.icp.rows import distinct, rows_by_group
@@ -116,7 +117,7 @@ def per_group(mechanism, profiles: pd.DataFrame, groups, rng: np.random.Generato
     if not len(rows):
         return mechanism.protect(profiles, rng)
     values, group, anonymous, start = np.empty(profiles.shape), np.empty(len(profiles), np.int64), [], 0
-    for group_rows, child in zip(rows, rng.spawn(len(rows)), strict=True):
+    for group_rows, child in zip(rows, generator(rng).spawn(len(rows)), strict=True):
         protected = mechanism.protect(profiles.iloc[group_rows], child)
         values[group_rows] = protected.values
         if protected.group is not None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
+from mobpriv.base.draws import generator
 from mobpriv.base.ranges import between, positive
 from mobpriv.visits.affinity import Neighbourhood
 from mobpriv.visits.profiles import as_counts
@@ -35,7 +36,7 @@ class VisitsMechanism:
 
     def protect(self, profiles: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
         true = self.checked(profiles)
-        perturbed = in_table_order(self, profiles).drawn(true, _chi_of(self, profiles), rng)
+        perturbed = in_table_order(self, profiles).drawn(true, _chi_of(self, profiles), generator(rng))
         return pd.DataFrame(perturbed, profiles.index, profiles.columns)
 
     def checked(self, profiles: pd.DataFrame) -> np.ndarray:
