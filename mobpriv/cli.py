@@ -62,6 +62,7 @@ _OF_THE_BOOK = (
     "papermill",
     "pybtex",
 )  # packages of the extra "book"
+_SOON_READ = 1 << 20  # bytes of a table that is read before a run, to refuse it at once
 _KIND_WORDS = {"traces": "positions", "calls": "call records"}
 
 
@@ -283,7 +284,7 @@ def _goal(text: str) -> tuple[str, float]:
 def _plan(path: Path, given: dict, folder: Path) -> dict[str, str]:
     """A description of a run: label -> words."""
     from mobpriv.book import durations, notebooks
-    from mobpriv.datasets import DATASETS, cells_beside, kind_of, opened, read_cells, recognised
+    from mobpriv.datasets import DATASETS, cells_beside, kind_of, load, opened, read_cells, recognised
 
     parameters = notebooks.parameters(path)
     values = {p.name: p.default for p in parameters.values()} | given
@@ -305,6 +306,10 @@ def _plan(path: Path, given: dict, folder: Path) -> dict[str, str]:
         reading = recognised(source, kind=kind)  # rejects a table that needs more options, before anything runs
         if kind == "calls":
             read_cells(cells_beside(data))
+        elif Path(data).stat().st_size < _SOON_READ and not len(
+            load(source).traces
+        ):  # also rejects one without a usable record
+            raise ValueError(f"{data} holds no records")
         described += f" ({reading.in_words})" if reading.guessed or reading.notes else ""
     named = {n: v for n, v in given.items() if n not in ("dataset", "quick") and v != parameters[n].default}
     set_to = "; ".join(f"{name} = {value}" for name, value in named.items())

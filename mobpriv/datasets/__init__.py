@@ -130,6 +130,8 @@ def kind_of(name_or_path) -> str:
     if str(name_or_path) in DATASETS:
         return DATASETS[str(name_or_path)].kind
     path = Path(name_or_path)
+    if path.is_dir():
+        _form(path)  # refuses an unknown folder
     table = path.is_file() and path.suffix != ".geojson" and _form(path) == "table"  # boundaries are not a table
     return kind_of_table(path) if table else "traces"
 

@@ -68,6 +68,7 @@ _NO_TABLE = {  # first bytes of files that are mistaken for tables
     **dict.fromkeys((b"ARROW1", b"FEA1"), "an Arrow file (Feather): let its name end in .feather"),
     b"SQLite format 3": f"an SQLite database: let its name end in .gpkg if it is a GeoPackage, or {_TABLES}",
     b"PAR1": "a Parquet file that is packed: unpack it",
+    **dict.fromkeys((b"\x89PNG", b"\xff\xd8\xff", b"GIF8"), f"a picture: {_TABLES}"),
     b"\x89HDF": f"an HDF5 file: {_TABLES}",
     b"\x1f\x8b": "packed with gzip: let its name end in .gz",
     b"BZh": "packed with bzip2: let its name end in .bz2",

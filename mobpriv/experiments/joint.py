@@ -114,13 +114,14 @@ def prepare(
     select = _selection(traces, width_km, height_km, users, begins, those_inside=bool(max_users))
     (grid, chosen, user_priors), coarser = _in_time(select, columns, rows, minutes, programs)
     checks.affordable(grid.size, int(user_priors.records["cells"].max()))
+    inside, outside = (int(user_priors.records[where].sum()) for where in ("inside", "outside"))
     words = (
-        f"We choose the {counted(len(chosen), 'user')} with the most records in the densest {width_km:g} × {height_km:g} km, "
-        f"divided into {grid.columns} × {grid.rows} cells{coarser}. "
-        f"We use the {shown(user_priors.records['inside'].sum())} records inside this area, "
-        f"not the {shown(user_priors.records['outside'].sum())} records outside"
+        f"We choose the {'user' if len(chosen) == 1 else counted(len(chosen), 'user')} with the most records in the densest "
+        f"{width_km:g} × {height_km:g} km, divided into {grid.columns} × {grid.rows} cells{coarser}. "
+        f"We use the {shown(inside)} records inside this area"
     )
-    words += f". We consider only users whose name begins with {begins!r}" if begins else ""
+    words += f", not the {shown(outside)} records outside" if outside else ""
+    words += f". We consider only users whose names begin with {begins}" if begins else ""
     return Setting(data, traces, grid, chosen, user_priors, words + restriction)
 
 

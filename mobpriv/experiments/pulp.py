@@ -89,7 +89,7 @@ def prepare(dataset: str, start: str = "", days: int = 30, leave_out: str = "", 
     if len(chosen) == len(users):
         return choice
     traces = rows(choice.traces, choice.traces["user"].isin(chosen).to_numpy())
-    words = f"{choice.selection}. We use {len(chosen)} users at equal steps in the list of users sorted by name; they have {shown(len(traces))} records"
+    words = f"{choice.selection}. We use {len(chosen)} of these users, at equal steps in the list sorted by name, with {shown(len(traces))} records"
     return choice._replace(traces=traces, selection=words)
 
 

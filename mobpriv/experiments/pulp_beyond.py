@@ -234,7 +234,7 @@ def second_half(
     if not len(users):
         raise ValueError("nobody has records in both halves")
     everybody, users = users, evenly_spaced(users, sample)
-    among = ". They are at equal steps in the list of users sorted by name" if len(users) < len(everybody) else ""
+    among = ", at equal steps in the list of users sorted by name" if len(users) < len(everybody) else ""
     known, secret = (f"{days_spanned(half):.0f}" for half in (setting.known, setting.secret))
     spans = f"{known} days each" if known == secret else f"{known} and {secret} days"
     words = f"{setting.selection}. The halves span {spans}. PULP protects the test half of {shown(len(users))} users{among}"

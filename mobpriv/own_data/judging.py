@@ -15,6 +15,7 @@ import pandas as pd
 from mobpriv.attacks import APAttack, PITAttack, POIAttack
 from mobpriv.attacks.policies import reidentified
 from mobpriv.base import estimates
+from mobpriv.base.numbers import counted
 from mobpriv.ground.grid import SquareGrid
 from mobpriv.mechanisms import W4M, GeoI, Nothing, Promesse, TriLateration
 from mobpriv.metrics import area_coverage, spatial_distortion, spatio_temporal_distortion
@@ -47,9 +48,10 @@ def matched(original: Traces, protected: Traces, pairs: Mapping[str, str] | None
     strangers = users[~names.isin(known)]
     if len(strangers):
         given = "the pairs" if pairs else "the names"
+        others = f" and {counted(len(strangers) - 1, 'other')} have" if len(strangers) > 1 else " has"
         raise ValueError(
-            f"each user of the protected table needs a user of the original one (by {given}, {strangers[0]} and "
-            f"{len(strangers) - 1} others have none): give a table of pairs"
+            f"each user of the protected table needs a user of the original one (by {given}, {strangers[0]}{others} none): "
+            "give a table of pairs"
         )
     if names.has_duplicates:
         raise ValueError(
