@@ -754,12 +754,15 @@ def _traces(place: str, given: dict[str, str], of_both: bool = False):
     them.
     """
     from mobpriv import datasets
+    from mobpriv.base.ranges import one_of
+    from mobpriv.datasets.times import IN_WORDS
 
     if place in datasets.DATASETS or not Path(place).is_file() or Path(place).name == "privamov-gps":
         return datasets.load(place), None
     with _stderr.status(f"reading {escape(Path(place).name)} …"):
         source = datasets.opened(place)
     time, zone = (given.get(name, "") for name in ("time", "zone"))
+    one_of("time", time, IN_WORDS)
     columns = {role: name for role, name in given.items() if role not in ("time", "zone")}
     if of_both:
         names = datasets.column_names(source)

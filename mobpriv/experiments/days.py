@@ -63,7 +63,8 @@ def chosen_users(dataset: str, leave_out: str = "", max_users: int = 0, begins: 
         traces = rows(traces, ~traces["user"].isin(unwanted).to_numpy())
     words = [data.reading, f"We leave out the user{'s' if len(unwanted) > 1 else ''} {', '.join(unwanted)}" if unwanted else ""]
     if max_users:
-        words.append(f"We use only the first {len(by_user(traces)[0])} of {shown(len(names))} users by name")
+        kept = len(by_user(traces)[0])
+        words.append(f"We use only the {kept} users (of {shown(len(names))}) whose names come first in alphabetical order")
     return data, traces, "".join(f". {part[0].upper()}{part[1:]}" for part in words if part)
 
 
@@ -98,9 +99,7 @@ def choose(
     traces = within_days(traces, first, days)
     if not len(traces):
         raise ValueError(f"no records in the {days} days from {first}: choose another start")
-    words = (
-        f"{len(by_user(traces)[0])} users with {shown(len(traces))} records in the {days} days from {first:%Y-%m-%d %H:%M} UTC"
-    )
+    words = f"The data have {counted(len(by_user(traces)[0]), 'user')} with {shown(len(traces))} records in the {days} days from {first:%Y-%m-%d %H:%M} UTC"
     words += f" (the records span {days_spanned(traces):.1f} days)" if days_spanned(traces) < days - 1 else ""
     return Choice(data, traces, first, words + description)
 
@@ -131,10 +130,8 @@ def in_halves(choice: Choice, rule: str, days: int, remedy: str = "choose fewer 
             f"nobody can be re-identified: none of the {counted(len(users), 'attacked user')} has a record in the training half. "
             f"{in_words[rule]}. Do the names of users change with time?"
         )
-    words += (
-        f". {in_words[rule]}. {'All' if n_known == len(users) else f'{n_known} of the'} {counted(len(users), 'attacked user')} "
-        f"{'has' if n_known == 1 else 'have'} records in the training half"
-    )
+    of_all = "all" if n_known == len(users) else f"{n_known} of the"
+    words += f". {in_words[rule]}. The training half has records of {of_all} {counted(len(users), 'attacked user')}"
     return AttackSetting(data, known, secret, users, same_person(traces), words)
 
 

@@ -287,12 +287,15 @@ def choose_days(
     per_day = setting.per_day
     users = f"{per_day.min()}" if per_day.min() == per_day.max() else f"{per_day.min()} to {per_day.max()}"
     sites = counted(_sites(data), "site")
-    which = "that form the densest group" if region == "densest" else "with the most calls"
+    which = "chosen to lie close together" if region == "densest" else "those with the most calls"
     when = f"{len(dates)} of the {len(wanted)} days from {wanted[0]} on" if len(wanted) > 1 else dates[0]
+    together = f"; all days together have {shown(setting.users.nunique())} different users"
+    draws = f"We draw each sample from one of these days. On each of them {users} users visited {least} POIs or more{together}"
+    if len(sufficient) == 1:
+        draws = f"We draw each sample from the {users} users who did"
     selection = (
-        f"{data.reading + '. ' if data.reading else ''}The POIs are {f'all {sites}' if m == _sites(data) else f'the {m} of {sites} {which}'}. "
-        f"On {when}, at least {n} users visited {least} POIs or more. We draw each sample from one such day. "
-        f"Such a day has {users} of these users{'' if len(sufficient) == 1 else f'; all these days together have {shown(setting.users.nunique())}'}"
+        f"{data.reading + '. ' if data.reading else ''}The POIs are {f'all {sites}' if m == _sites(data) else f'{m} of the {sites}, {which}'}. "
+        f"On {when}, at least {n} users visited {least} POIs or more. {draws}"
     )
     callers = np.array([calling for _, calling in sufficient.values()])
     return Days(tuple(chosen_layouts), setting, dates, zone, callers, selection, (seed, 1) if of_traces else (seed,))

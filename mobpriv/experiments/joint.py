@@ -207,7 +207,7 @@ def prepare_halves(
         f"divided into {grid.columns} × {grid.rows} cells{coarser}. "
         f"We use their {shown(len(known))} training and {shown(len(secret))} test records inside this area, not the "
         f"{shown(len(of_chosen[0]) - len(known))} and {shown(len(of_chosen[1]) - len(secret))} outside. "
-        f"We attack {counted(len(attacked), 'user')}. In the whole data set: {setting.selection}"
+        f"We attack {counted(len(attacked), 'user')}. {setting.selection.replace('The data have', 'The whole data set has', 1)}"
     )
     return SplitSetting(setting.data, grid, known, secret, chosen, attacked, setting.person, words)
 

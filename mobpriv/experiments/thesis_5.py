@@ -88,7 +88,7 @@ def prepare(
     words = chosen.selection
     if active and len(users) < len(by_user(chosen.traces)[0]):
         words += f". We use only the {len(users)} most active users, who have {shown(len(traces))} records"
-    words += f". The adversary knows the first 80 % of each user's {length}. We attack the remaining {length}: {counted(len(owner), length[:-1])} of {counted(owner.nunique(), 'user')}"
+    words += f". The adversary knows the first 80 % of each user's {length}. We attack the remaining {counted(len(owner), length[:-1])} of {counted(owner.nunique(), 'user')}"
     return SubTraceSetting(chosen.data, known, secret, owner.index, owner, person | second_names, words)
 
 

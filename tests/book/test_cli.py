@@ -303,7 +303,10 @@ def test_a_quick_run_reads_a_few_users_of_many(call, tmp_path):
     (tmp_path / "o.csv").write_text("\n".join(["uid,t,lat,lng", *rows]))
     assert call("run", "thesis_3_attacks", "--quick", "--data", "o.csv", "-p", "days=10", "-o", "there")[0] == 0
     record = json.loads((tmp_path / "there" / "thesis_3_attacks.json").read_text())["provenance"]
-    assert re.search("^20 users with 380 records in the 10 days.*only the first 20 of 300 users", record["selection"])
+    assert re.search(
+        "^The data have 20 users with 380 records in the 10 days.*only the 20 users .of 300. whose names come first",
+        record["selection"],
+    )
     assert record["data"]["size"] == {"records": 400, "users": 20, "days": 9.5}
 
 

@@ -94,9 +94,14 @@ def test_the_selection_says_whose_records_were_read(tmp_path):
     file.write_text("uid,t,lat,lng\n" + "".join(f"u{k % 9},{T + k},46.5,6.6\n" for k in range(90)))
     data, traces, words = chosen_users(str(file), leave_out="u0", max_users=2)
     assert words.startswith(". We recognise the columns by their names: user = uid, ")
-    assert words.endswith(". We leave out the user u0. We use only the first 2 of 9 users by name")
+    assert words.endswith(
+        ". We leave out the user u0. We use only the 2 users (of 9) whose names come first in alphabetical order"
+    )
     assert list(traces["user"].cat.categories) == ["u1", "u2"]
     assert data.names == tuple(f"u{k}" for k in range(9))
     with pytest.raises(ValueError, match="does not have: zz"):
         chosen_users(str(file), leave_out="zz", max_users=2)
-    assert chosen_users("city", max_users=3, begins="p")[2] == ". We use only the first 3 of 195 users by name"
+    assert (
+        chosen_users("city", max_users=3, begins="p")[2]
+        == ". We use only the 3 users (of 195) whose names come first in alphabetical order"
+    )
