@@ -64,7 +64,7 @@ def by_figure(verdicts: Iterable[Verdict], titles: Mapping[str, str], drawings: 
     claims_by_figure: dict[str, dict[str, list[str]]] = {}
     for cells in by_claim(verdicts):
         claim = cells[0].claim
-        words = f'<a href="{page_of(claim.paper)}.html#{anchor(claim)}">{claim.id}</a> ({outcome(cells)})'
+        words = f'<a href="{page_of(claim.paper)}.html#{anchor(claim)}">{claim.id}</a> ({_VERBS[outcome(cells)][0].removeprefix("is ")})'
         for figure in figures_of(claim.place):
             if figure.split()[1].startswith(prefix):
                 claims_by_figure.setdefault(figure, {}).setdefault(claim.notebook, []).append(words)

@@ -63,13 +63,13 @@ def test_each_figure_has_its_pages_and_claims_or_what_it_shows():
     first, second, third = (f'<a href="ledger_thesis.html#claim-t1-{k}">T1.{k}</a>' for k in (1, 2, 3))
     assert sums.by_figure(verdicts, titles, {"Figure 9": "A drawing."}).splitlines() == [
         "- **Figure 2.**",
-        f"  - {other} Claim {second} (disagree).",
+        f"  - {other} Claim {second} (disagrees).",
         "- **Figure 9.** A drawing. We test no claim about it.",
         "- **Figure 10.**",
-        f"  - {nb} Claim {first} (agree).",
-        f"  - {other} Claim {second} (disagree).",
+        f"  - {nb} Claim {first} (agrees).",
+        f"  - {other} Claim {second} (disagrees).",
         "- **Table 1.**",
-        f"  - {nb} Claim {third} (agree).",
+        f"  - {nb} Claim {third} (agrees).",
     ]
     assert "Figure 10" not in sums.by_figure(verdicts, titles, {}, "2")
     with pytest.raises(ValueError, match="Figure 10: listed under drawings"):
