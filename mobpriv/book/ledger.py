@@ -418,7 +418,7 @@ def ids_page(registry: Registry, claims: Sequence[Claim]) -> str:
     """The prefixes of the ids of claims and errata, and where old addresses of claims on a common page lead now."""
     papers = _papers(registry, claims)
     named = "\n".join(
-        f"- **{p.claims}…** is a claim of *{p.title}*, **{p.errata}…** is an erratum to this paper." for p in papers.values()
+        f"- *{p.title}*: its claims are numbered **{p.claims}…**, its errata **{p.errata}…**." for p in papers.values()
     )
     moved = escape(json.dumps({p.claims.lower(): f"{page_of(name)}.html" for name, p in papers.items()}))
     return (

@@ -16,7 +16,7 @@ _SYNTHETIC = """:::{{div}} synthetic
 **Synthetic data.** All people and vehicles in the {title} are invented.
 :::"""
 _FOLDED = ("set-up", "experiment")  # titles of the folds
-_LINK = '<a href="#result">The main result of this section</a> is at the top of this page.'
+_LINK = '<a href="#result">The main {kind} of this section</a> is at the top of this page.'
 
 
 def page(
@@ -86,7 +86,12 @@ def results_first(cells: list) -> list:
         return cells
     top, *others = cells
     top.source += '\n\n<div id="result"></div>'
-    return [top, *main, *(_markdown(_LINK, f"link-{cell.id}") if cell in main else cell for cell in others)]
+    return [top, *main, *(_link(cell) if cell in main else cell for cell in others)]
+
+
+def _link(result) -> nbformat.NotebookNode:
+    """The line that leads from a section to its main result."""
+    return _markdown(_LINK.format(kind="figure" if "<figure" in html_of(result) else "table"), f"link-{result.id}")
 
 
 def _kind(cell) -> str:

@@ -157,6 +157,8 @@ def _repeat(notebook: str, record: dict) -> str:
     seconds = shown(max(round(record["provenance"]["seconds"]), 1))
     command = record["provenance"]["command"]
     if not record["provenance"]["data"]:
-        return f"**Repeat it:** `{command}` ({seconds}\u00a0s; it needs no data)."
+        return f"To repeat this page, run `{command}` (it takes {seconds}\u00a0s and needs no data)."
     other_data = f"For [a table of your own](../own-data.md), run `mobpriv run {notebook} --data FILE`"
-    return f"**Repeat it:** `{command}` ({seconds}\u00a0s on the data that come with the book). {other_data}."
+    return (
+        f"To repeat this page, run `{command}` (it takes {seconds}\u00a0s on the data that come with the book). {other_data}."
+    )

@@ -170,7 +170,11 @@ def score_page(verdicts: list[Verdict], registry: Registry, quick_runs: Collecti
         f'<tbody role="rowgroup">{"".join(rows)}</tbody></table>',
         "",
         counted(outcomes.total() - outcomes[sums.UNTESTED], "claim is tested", "claims are tested")
-        + (f", {outcomes[sums.CONSTRUCTED]} of them decided by construction" if outcomes[sums.CONSTRUCTED] else "")
+        + (
+            f", and {counted(outcomes[sums.CONSTRUCTED], 'of them is', 'of them are')} decided by construction"
+            if outcomes[sums.CONSTRUCTED]
+            else ""
+        )
         + (f"; {counted(outcomes[sums.UNTESTED], 'is', 'are')} not tested" if outcomes[sums.UNTESTED] else "")
         + (f"; {skipped} not judged in this quick build" if skipped else "")
         + ".",

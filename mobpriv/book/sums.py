@@ -23,6 +23,14 @@ _AGREE, _MIXED, _DISAGREE, INCONCLUSIVE = "agree", "mixed", "disagree", "inconcl
 CONSTRUCTED, UNTESTED = "by construction", "not tested"
 _TESTED = (_AGREE, _MIXED, _DISAGREE, INCONCLUSIVE)
 _OUTCOMES = (*_TESTED, CONSTRUCTED, UNTESTED)
+_VERBS = {  # of one claim and of several
+    _AGREE: ("agrees", "agree"),
+    _MIXED: ("is mixed", "are mixed"),
+    _DISAGREE: ("disagrees", "disagree"),
+    INCONCLUSIVE: ("is inconclusive", "are inconclusive"),
+    CONSTRUCTED: ("is decided by construction", "are decided by construction"),
+    UNTESTED: ("is not tested", "are not tested"),
+}
 
 
 def outcome(verdicts: Iterable[Verdict]) -> str:
@@ -56,7 +64,7 @@ def by_figure(verdicts: Iterable[Verdict], titles: Mapping[str, str], drawings: 
     claims_by_figure: dict[str, dict[str, list[str]]] = {}
     for cells in by_claim(verdicts):
         claim = cells[0].claim
-        words = f'<a href="{page_of(claim.paper)}.html#{anchor(claim)}">{claim.id}</a> {outcome(cells)}'
+        words = f'<a href="{page_of(claim.paper)}.html#{anchor(claim)}">{claim.id}</a> ({_VERBS[outcome(cells)][0].removeprefix("is ")})'
         for figure in figures_of(claim.place):
             if figure.split()[1].startswith(prefix):
                 claims_by_figure.setdefault(figure, {}).setdefault(claim.notebook, []).append(words)
@@ -64,11 +72,11 @@ def by_figure(verdicts: Iterable[Verdict], titles: Mapping[str, str], drawings: 
         raise ValueError(f"{', '.join(sorted(in_both))}: listed under drawings (without a claim), but a claim is about it")
     lines = []
     for figure in sorted([*claims_by_figure, *drawings], key=_in_order):
-        pages = [
-            f"[{titles[name]}](notebooks/{name}.ipynb): {', '.join(entries)}"
-            for name, entries in claims_by_figure.get(figure, {}).items()
-        ]
-        lines.append(f"- **{figure}.** " + ("; ".join(pages) or f"{drawings[figure]} We test no claim about it."))
+        lines.append(f"- **{figure}.**" + (f" {drawings[figure]} We test no claim about it." if figure in drawings else ""))
+        for name, entries in claims_by_figure.get(figure, {}).items():
+            lines.append(
+                f"  - [{titles[name]}](notebooks/{name}.ipynb) {'Claims' if entries[1:] else 'Claim'} {', '.join(entries)}."
+            )
     return "\n".join(lines) + "\n"
 
 
@@ -84,7 +92,7 @@ def _per_paper(verdicts: Sequence[Verdict]) -> dict[str, Counter[str]]:
 
 def in_words(tally: Counter[str]) -> str:
     """ "13 claims: 7 agree, 2 are mixed, …"."""
-    parts = [f"{tally[kind]} {kind}" for kind in _OUTCOMES if tally[kind]]
+    parts = [counted(tally[kind], *_VERBS[kind]) for kind in _OUTCOMES if tally[kind]]
     return f"{counted(tally.total(), 'claim', 'claims')}: {', '.join(parts)}"
 
 

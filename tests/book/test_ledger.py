@@ -148,7 +148,7 @@ def test_the_cards_stand_in_the_order_of_the_book_under_their_pages():
         *("### [A page](notebooks/nb.ipynb)", "claim-j1-1", "claim-t2-1"),
     ]
     ids = ids_page(REGISTRY, claims)
-    assert "**J…** is a claim of *Shokri 2015, Privacy games*, **E-J…** is an erratum to this paper" in ids
+    assert "*Shokri 2015, Privacy games*: its claims are numbered **J…**, its errata **E-J…**" in ids
     pages = {"t": "ledger_thesis.html", "j": "ledger_joint.html"}
     assert json.loads(unescape(re.search('data-pages="(.*?)"', ids)[1])) == pages
 

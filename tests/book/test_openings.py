@@ -138,7 +138,12 @@ def test_what_is_true_by_definition_stands_behind_what_could_have_come_out_other
 def test_below_a_notebook_stand_findings_verdicts_errata_and_the_command():
     erratum = Erratum("E3.7", "thesis", "§1", "w", "d", "nb", "True")
     text = openings.closing("nb", "CARDS", ["Silence costs 30 %.", "Noise costs more."], [erratum], RECORD)
-    parts = ["- Silence costs 30 %.\n- Noise costs more.", "CARDS", "`mobpriv run nb` (12\u00a0s", "[E3.7](#erratum-e3-7)"]
+    parts = [
+        "- Silence costs 30 %.\n- Noise costs more.",
+        "CARDS",
+        "`mobpriv run nb` (it takes 12\u00a0s",
+        "[E3.7](#erratum-e3-7)",
+    ]
     assert sorted(parts, key=text.index) == parts
     assert "mobpriv run nb --data FILE" in text
     without = openings.closing("nb", "", [], [], {"provenance": {**RECORD["provenance"], "data": None}})
@@ -151,7 +156,7 @@ def test_a_path_gives_each_page_its_answer_and_names_those_of_the_supplement():
     text = openings.path(titles, [Verdict(claim(), "city", AGREES)], answers, {"more": "Choices"})
     assert text.splitlines() == [
         *(
-            "Our [verdicts](how-to-read.md) on 1 claim: 1 agree.",
+            "Our [verdicts](how-to-read.md) on 1 claim: 1 agrees.",
             "",
             "- [Figure 1](notebooks/nb.ipynb)",
             "- [Ours](notebooks/other.ipynb): Found.",
@@ -220,25 +225,27 @@ class TestFindings:
         results = {"city": loss(0.3, 0.21), "geolife": loss(0.3, 0.1), "cabspotting": loss(0.5, 0.4, 0.6)}
         others = {"callers": loss(0.1, 0.0, 0.15), "geolife-program": {"nb": {"other": 1}}}
         assert self.text_of("It costs.", "city.loss > 0.2", results | others) == (
-            "It costs. This finding also holds on Cabspotting, is inconclusive on GeoLife "
+            "It costs. This finding also holds on Cabspotting, is neither confirmed nor refuted on GeoLife "
             "and does not hold on Cabspotting with simulated calls."
         )
         # first where it holds; "but" only after that
         two = {"city": loss(0.3, 0.21), "cabspotting": loss(0.3, 0.1), "geolife": loss(0.5, 0.4, 0.6)}
         assert self.text_of("It costs.", "city.loss > 0.2", two) == (
-            "It costs. This finding also holds on GeoLife, but is inconclusive on Cabspotting."
+            "It costs. This finding also holds on GeoLife, but is neither confirmed nor refuted on Cabspotting."
         )
         assert self.text_of("It costs.", "city.loss > 0.2", two | {"geolife": loss(0.1, 0.0, 0.15)}) == (
-            "It costs. This finding is inconclusive on Cabspotting and does not hold on GeoLife."
+            "It costs. This finding is neither confirmed nor refuted on Cabspotting and does not hold on GeoLife."
         )
         # what is tested is the title, in bold, unless it names its own data
         text = self.text_of("**It costs.** A lot.", "city.loss > 0.2", two)
-        assert text == "**It costs.** A lot. The statement in bold also holds on GeoLife, but is inconclusive on Cabspotting."
+        assert (
+            "A lot. The statement in bold also holds on GeoLife, but is neither confirmed nor refuted on Cabspotting." in text
+        )
         text = self.text_of("**In the synthetic city it costs.** A lot.", "city.loss > 0.2", two)
         assert "The corresponding statement also holds on GeoLife" in text
         # that it also holds is not said of a run that it names, but any other outcome is
         text = self.text_of("It costs, as on Cabspotting and GeoLife.", "city.loss > 0.2", results)
-        assert text == "It costs, as on Cabspotting and GeoLife. This finding is inconclusive on GeoLife."
+        assert text == "It costs, as on Cabspotting and GeoLife. This finding is neither confirmed nor refuted on GeoLife."
 
     def test_the_size_of_a_change_has_no_sign_and_the_interval_of_the_size(self):
         def of(high, kind):

@@ -62,10 +62,14 @@ def test_each_figure_has_its_pages_and_claims_or_what_it_shows():
     titles, nb, other = {"nb": "Who?", "other": "How?"}, "[Who?](notebooks/nb.ipynb)", "[How?](notebooks/other.ipynb)"
     first, second, third = (f'<a href="ledger_thesis.html#claim-t1-{k}">T1.{k}</a>' for k in (1, 2, 3))
     assert sums.by_figure(verdicts, titles, {"Figure 9": "A drawing."}).splitlines() == [
-        f"- **Figure 2.** {other}: {second} disagree",
+        "- **Figure 2.**",
+        f"  - {other} Claim {second} (disagrees).",
         "- **Figure 9.** A drawing. We test no claim about it.",
-        f"- **Figure 10.** {nb}: {first} agree; {other}: {second} disagree",
-        f"- **Table 1.** {nb}: {third} agree",
+        "- **Figure 10.**",
+        f"  - {nb} Claim {first} (agrees).",
+        f"  - {other} Claim {second} (disagrees).",
+        "- **Table 1.**",
+        f"  - {nb} Claim {third} (agrees).",
     ]
     assert "Figure 10" not in sums.by_figure(verdicts, titles, {}, "2")
     with pytest.raises(ValueError, match="Figure 10: listed under drawings"):
@@ -84,7 +88,7 @@ def test_each_paper_has_its_sum_and_each_chapter_of_one_with_several():
     assert titles == ["Maouche 2019, thesis", "– One", "– Two", "Cerf 2018, PULP"]
     assert [cells.count(">1<") for _, cells in rows] == [2, 1, 1, 1]
     values = sums.substitutions(every)
-    assert values["sum_thesis"] == "2 claims: 1 agree, 1 disagree"
+    assert values["sum_thesis"] == "2 claims: 1 agrees, 1 disagrees"
     assert values["score_thesis"].split("\u202f/\u202f") == ["1", "0", "1", "0"]
     counted = {"claims_all": "3", "mixed_pulp": "1", "agree_all": "1", "not_tested_thesis": "0"}
     assert {name: values[name] for name in counted} == counted

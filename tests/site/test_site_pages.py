@@ -189,7 +189,7 @@ def a_page_opens_with_its_answer(page):
     assert answer.bounding_box()["y"] < 400
     assert re.fullmatch(r".{20,}[.?]", answer.locator("strong").first.inner_text(), re.DOTALL)
     assert len(answer.inner_text().split()) <= OPENING
-    assert "Repeat it: mobpriv run" in page.locator(".bd-article").inner_text()
+    assert "To repeat this page, run mobpriv run" in page.locator(".bd-article").inner_text()
     assert answer.evaluate("e => e.previousElementSibling.tagName") == "H1"
 
 

@@ -2,7 +2,7 @@
 
 from passed_pages import digest
 
-PAGE = """<p>Repeat it: <code>mobpriv run x</code> (11 s on the data that come with the book), or</p><dd>0.1.0, commit ff49240f2897</dd>
+PAGE = """<p>To repeat this page, run <code>mobpriv run x</code> (it takes 11 s on the data that come with the book), or</p><dd>0.1.0, commit ff49240f2897</dd>
 <dt>running time</dt><dd>11 s</dd><p>AP-Attack finds 12 %.</p><script src="a.js?v=1"></script>"""
 
 
