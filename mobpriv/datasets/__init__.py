@@ -204,10 +204,13 @@ def load(
     """A data set by its name ("city", "cabspotting", …: see ``DATASETS``), a file or folder by its path, or a data frame.
 
     A file is a table, and so is a data frame, also a GeoDataFrame of points. The usual names of columns are recognised, and
-    seconds are distinguished from milliseconds, see :func:`recognised`. ``reading`` says what cannot be recognised:
-    ``columns={"user": "uid", "t": "when"}``, ``time="ms"`` (the unit of numbers), ``zone="Europe/Paris"`` (of times that name
-    none), and ``names`` and ``delimiter`` of a text without a header line, see :func:`read_table`. A folder's format is
-    recognised by its files; else ``form`` names it ("cabspotting", "geolife", "mdc", "privamov", "table").
+    seconds are distinguished from milliseconds, see :func:`recognised`. What cannot be recognised can be given as ``reading``:
+
+    * ``columns={"user": "uid", "t": "when"}``: the columns;
+    * ``time="ms"``: the unit of numbers; ``zone="Europe/Paris"``: the zone of times that name none;
+    * ``names`` and ``delimiter``: of a text without a header line, see :func:`read_table`.
+
+    A folder's format is recognised by its files; else ``form`` names it ("cabspotting", "geolife", "mdc", "privamov", "table").
 
     Only the first ``max_users`` users by name are read, among those whose name begins with ``begins`` and is not in ``leave_out``; 0
     reads all users. A part of a table takes seconds, because only its column of users is read in full. In a text larger than

@@ -274,8 +274,8 @@ def in_utc(time: np.ndarray) -> pd.Series:
 def by_user(traces: Traces) -> tuple[pd.Index, np.ndarray]:
     """The users that have records, sorted, and the offsets of their blocks: user i owns rows offsets[i] … offsets[i+1]−1.
 
-    Also for calls, and for tables of stays. Every mechanism, attack and metric begins here, so a table that is not in the form of
-    the module's docstring is refused here: rows in another order, times without a zone, positions that are not numbers.
+    Also for calls, and for tables of stays. Every mechanism, attack and metric begins here. So rows in another order, times without
+    a zone and positions that are not numbers are refused here.
     """
     user = _categories_of_users(traces)
     if "t" in traces:
