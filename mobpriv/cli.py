@@ -600,21 +600,44 @@ def protect(
     lat: _Lat = "",
     lng: _Lng = "",
     time: _Time = "",
-    zone: _Zone = "",
+    zone: Annotated[
+        str, typer.Option(help="Time zone of times without one, and of the callers' days, for instance Europe/Paris.")
+    ] = "",
+    cell: Annotated[str, typer.Option(help="Call records: column of the cell.")] = "",
+    cells: Annotated[
+        Path | None, typer.Option(help="Call records: table of the cells (default: NAME_cells next to NAME).")
+    ] = None,
+    start: Annotated[str, typer.Option(help="Call records: first day of the profiles (default: day of the first call).")] = "",
+    weeks: Annotated[int, typer.Option(help="Call records: weeks of the profiles.")] = 4,
 ):
-    """Protect a table of traces with a mechanism and write it for publication, with a manifest of what was done."""
+    """Protect a table of traces or call records and write it for publication, with a manifest of what was done.
+
+    Call records are published as profiles: shares of days by municipality (Primule, Mdav), or visits to each cell.
+    """
     import numpy as np
 
     from mobpriv.base.system_noise import SystemGenerator
-    from mobpriv.own_data import protection
+    from mobpriv.datasets import kind_of
+    from mobpriv.icp.profiles import WEEKS
+    from mobpriv.own_data import call_protection, protection
 
-    given = _given(user=user, t=t, lat=lat, lng=lng, time=time, zone=zone)
+    given = _given(user=user, t=t, lat=lat, lng=lng, time=time, zone=zone, cell=cell)
     words = ["protect", data, "--with", mechanism, "-o", output, *(["--pairs", pairs] if pairs else [])]
     words += [*["--keep-names"] * keep_names, *(["--seed", seed] if seed is not None else [])]
     with one_clear_line(Path(data), given, partial(_command, words)):
-        chosen = protection.mechanism_of(mechanism)
         place = _resolved(data)
+        of_calls = bool(cell) or kind_of(place) == "calls"
+        chosen = protection.mechanism_of(mechanism, call_protection.MECHANISMS if of_calls else None)
         protection.check_output(output, place, pairs)
+        if of_calls:
+            if pairs or keep_names or lat or lng:
+                raise ValueError(
+                    "profiles of calls have no names and no positions: leave out --pairs, --keep-names, --lat and --lng"
+                )
+            _protect_calls(place, chosen, output, seed, given, cells, start, weeks)
+            return
+        if cells or start or weeks != WEEKS:
+            raise ValueError(f"--cells, --start and --weeks are for call records, and {data} holds traces: leave them out")
         data_set, reading = _traces(place, given)
         if not len(data_set.traces):
             raise ValueError(f"{data} holds no records")
@@ -636,6 +659,45 @@ def protect(
         )
         for warning in protected.manifest["warnings"]:
             typer.echo(f"Warning: {warning}")
+
+
+def _protect_calls(place: str, mechanism, output: Path, seed: int | None, given: dict[str, str], cells, start: str, weeks: int):
+    """Write the profiles of call records under the mechanism, and report what is in them."""
+    import numpy as np
+
+    from mobpriv import datasets
+    from mobpriv.base.system_noise import SystemGenerator
+    from mobpriv.own_data import call_protection, protection
+
+    zone, time = given.get("zone", ""), given.get("time", "")
+    columns = {role: name for role, name in given.items() if role not in ("zone", "time")}
+    known = place in datasets.DATASETS
+    if known and (columns or time or cells):
+        raise ValueError(
+            f"{place} is a known data set, whose columns, times and cells are known: leave out the options for reading it"
+        )
+    reading = {} if known else {"columns": columns, "time": time, "zone": zone}
+    data_set = datasets.load_calls(place, cells, **{name: value for name, value in reading.items() if value})
+    rng = SystemGenerator() if seed is None else np.random.default_rng(seed)
+    with _working(f"protecting {counted(len(data_set.calls), 'call record')}"):
+        protected = call_protection.protect(data_set, mechanism, rng, zone, start, weeks)
+    if failures := getattr(rng, "failures", None):
+        raise OSError("the operating system's random numbers failed: nothing is published, repeat the command") from failures[0]
+    protected.manifest["records"]["left out when read"] = {p.rule: int(p.records) for p in data_set.left_out.itertuples()}
+    protected.manifest["input"] = {"file": data_set.source, "sha256": data_set.sha256}
+    if seed is not None:
+        protected.manifest["seed"] = seed
+    manifest = protection.write(protected, output)
+    _report(data_set)
+    users, profiles, records = (protected.manifest[of] for of in ("users", "profiles", "records"))
+    left_out = "".join(f"\n  {rule}: {shown(n)}" for rule, n in records["left out"].items())
+    typer.echo(
+        f"{counted(records['given'], 'call record')} of {counted(users['given'], 'user')} given, {shown(records['published'])} in "
+        f"{counted(profiles['published'], 'profile')} published: {output}\nguarantee: {protected.manifest['guarantee']}\nmanifest: {manifest}"
+        + (f"\ncall records left out:{left_out}" if left_out else "")
+    )
+    for warning in protected.manifest["warnings"]:
+        typer.echo(f"Warning: {warning}")
 
 
 @app.command()

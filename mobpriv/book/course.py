@@ -21,8 +21,8 @@ class Lesson(NamedTuple):
     goals: str
     needs: str
     read: list[str]  # pages: names of files in book/ or notebooks/
-    exercises: list[str]  # labels
-    do: int  # minutes
+    exercises: dict[str, int]  # label -> minutes, in the lesson
+    home: dict[str, int]  # label -> minutes, of further exercises
     hand_in: str
     mistakes: list[str]  # for teachers
 
@@ -60,15 +60,22 @@ def page(root: Path) -> str:
     for number, lesson in enumerate(plan(root), 1):
         minutes = math.ceil(sum(words(name, root) for name in lesson.read) / _WORDS_A_MINUTE)
         read = [f"[{title(name, root)}]({address(name, root)})" for name in lesson.read]
-        do = [f"[{every[label].title}]({label})" for label in lesson.exercises] or ["[the project](project)"]
+        do, home = (_timed(asked, every) for asked in (lesson.exercises, lesson.home))
         parts.append(
             f"### {number}. {lesson.title}\n\n"
             f"**You learn to** {lesson.goals}. **You need:** {lesson.needs}.\n\n"
             f"- Read, {minutes} min:\n{_indented(read)}"
-            f"- Do, {lesson.do} min:\n{_indented(do)}"
-            f"- Hand in: {lesson.hand_in}\n"
+            f"- Do in the lesson, {sum(lesson.exercises.values())} min:\n{do}"
+            + (f"- Do at home, {sum(lesson.home.values())} min:\n{home}" if home else "")
+            + f"- Hand in: {lesson.hand_in}\n"
         )
     return "\n".join(parts)
+
+
+def _timed(asked: Mapping[str, int], every: Mapping[str, Exercise]) -> str:
+    """A line an exercise, with its minutes; ``project`` is no exercise of a notebook."""
+    titles = {label: every[label].title if label in every else "The project" for label in asked}
+    return _indented([f"[{titles[label]}]({label}), {minutes} min" for label, minutes in asked.items()])
 
 
 def _indented(items: list[str]) -> str:

@@ -237,7 +237,7 @@ def _teacher(root: Path, folder: Path) -> None:
         provenance.write_atomically(
             folder / name, webpage.document(html.escape(lesson.title), slides, root, style=course.SLIDE_STYLE)
         )
-        solved = dict.fromkeys(every[label].notebook for label in lesson.exercises)
+        solved = dict.fromkeys(every[label].notebook for label in (*lesson.exercises, *lesson.home) if label in every)
         links = [(name, "slides"), *((f"{notebook}.html", f"solutions: {course.title(notebook, root)}") for notebook in solved)]
         parts.append(f"<h2>{number}. {html.escape(lesson.title)}</h2><p>")
         parts.append("<br>".join(f'<a href="{target}">{html.escape(text)}</a>' for target, text in links))

@@ -7,6 +7,7 @@ other column, so the others are left out. A manifest says what was done.
 
 import json
 import os
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import MISSING, asdict, fields
 from difflib import get_close_matches
@@ -26,6 +27,7 @@ from mobpriv.mechanisms import GeoI
 from mobpriv.own_data.loading import keywords
 from mobpriv.traces.table import COLUMNS, Traces, by_user, milliseconds
 
+_ON_TRACES = {name: getattr(mechanisms, name) for name in mechanisms.__all__}
 _FORMS = (".parquet", ".csv")
 _DECIMALS = 7  # of published degrees, at most: 1 cm
 _FAR = 10  # degrees of latitude, beyond which a published record is far from all given ones
@@ -37,10 +39,11 @@ class Protected(NamedTuple):
     pairs: pd.DataFrame  # protected, original: the users' names, not for publication
 
 
-def mechanism_of(text: str):
+def mechanism_of(text: str, known: Mapping[str, type] | None = None):
     """The mechanism that ``text`` describes, with the paper's values for the parameters that it does not name.
 
-    ValueError for an unknown mechanism or parameter, and for a mechanism that needs more than numbers and words.
+    ``known``: the mechanisms by their names, by default those on traces. ValueError for an unknown mechanism or parameter, for a
+    missing parameter, and for a mechanism that needs more than numbers and words.
 
     >>> mechanism_of("promesse(alpha=100)")
     Promesse(alpha=100, plane='ground', max_gap=None, max_jump=None)
@@ -48,24 +51,27 @@ def mechanism_of(text: str):
     GeoI(epsilon=0.01, plane='ground')
     """
     name, bracket, rest = text.partition("(")
-    classes = {_plain(known): getattr(mechanisms, known) for known in mechanisms.__all__}
-    usable = {plain: kind.__name__ for plain, kind in classes.items() if not _needed(kind)}
+    classes = {_plain(name): kind for name, kind in (known or _ON_TRACES).items()}
+    usable = {plain: kind.__name__ for plain, kind in classes.items() if known or not _needed(kind)}
     kind = classes.get(_plain(name))
     if kind is None:
-        example = usable.get(next(iter(get_close_matches(_plain(name), usable, 1)), "promesse"))
+        usual = "primule" if known else "promesse"
+        example = usable[next(iter(get_close_matches(_plain(name), usable, 1)), usual)]
         raise ValueError(
-            f"a mechanism is one of {', '.join(usable.values())} (got {text!r}): write for example --with {example}"
+            f"a mechanism{' for call records' if known else ''} is one of {', '.join(usable.values())} (got {text!r}): write for example --with {example}"
         )
-    if _needed(kind):
+    if _needed(kind) and not known:
         raise ValueError(
             f"a mechanism needs only numbers and words here, and {kind.__name__} needs {', '.join(_needed(kind))}: "
             f"use it in Python, or take one of {', '.join(usable.values())}"
         )
-    known = [field.name for field in fields(kind)]
-    rule = f"{kind.__name__} takes {', '.join(known) or 'no parameters'}, written as {kind.__name__}(name=value)"
+    takes = [field.name for field in fields(kind)]
+    rule = f"{kind.__name__} takes {', '.join(takes) or 'no parameters'}, written as {kind.__name__}(name=value)"
     given = keywords(bracket + rest, rule, text)
-    if unknown := [parameter for parameter in given if parameter not in known]:
+    if unknown := [parameter for parameter in given if parameter not in takes]:
         raise ValueError(f"{rule} (got {unknown[0]} in {text!r})")
+    if missing := [parameter for parameter in _needed(kind) if parameter not in given]:
+        raise ValueError(f"{rule}, and {' and '.join(missing)} must be given (got {text!r})")
     if given.get("times") == "wrapper":
         raise ValueError(
             "times='wrapper' repeats a mistake of the thesis author's program, which moves all records to January 1970: leave it out"

@@ -244,8 +244,8 @@ def test_a_refused_mechanism(file, text, says):
         ("my.csv", "out.csv --pairs out.csv", "the pairs go to another file"),
         ("my.csv", "out.csv --pairs pairs.txt", "that ends in .csv"),
         ("my.csv", "out.csv --pairs none/pairs.csv", "there is no folder"),
-        ("other.csv", "out.csv", "there is no file or data set"),
-        ("region", "out.csv", "holds call records"),
+        ("other.csv", "out.csv", "there is no file other.csv"),
+        ("region", "out.csv", "a mechanism for call records is one of"),
     ],
 )
 def test_a_refused_table(file, monkeypatch, data, output, says):

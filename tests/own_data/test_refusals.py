@@ -83,7 +83,7 @@ OPTIONS = [  # line, words of the refusal
         ("", "a mechanism is one of"), ("noise", "a mechanism is one of"), ("geoi2", "a mechanism is one of"), ("HMC", "needs only numbers and words"),
         ("Hybrid", "needs only numbers and words"), ("Obfuscation", "needs only numbers and words"), ("promesse(", "written as"), ("promesse)", "one of"),
         ("promesse(alpha)", "written as"), ("promesse(200)", "written as"), ("promesse(alpha=)", "written as"), ("promesse(beta=1)", "got beta"),
-        ("promesse(alpha=0)", "alpha must be"), ("promesse(alpha=-1)", "alpha must be"), ("promesse(alpha='far')", "alpha must be"),
+        ("promesse(alpha=0)", "alpha must be"), ("promesse(alpha=-1)", "alpha must be"), ('promesse(alpha="far")', "alpha must be"),
         ("promesse(alpha=True)", "alpha must be"), ("promesse(alpha=1e999)", "alpha must be"), ("promesse(alpha=100, alpha=200)", "written as"),
         ("promesse(alpha=200, plane='moon')", "plane"), ("promesse(**{})", "written as"), ("promesse(alpha=print(1))", "written as"),
         ("geoi(epsilon=0)", "epsilon must be positive"), ("geoi(epsilon=[1])", "epsilon must be"), ("geoi(epsilon=None)", "epsilon must be"),
@@ -102,8 +102,12 @@ OPTIONS = [  # line, words of the refusal
     ("protect good.csv --with promesse -o out.csv --pairs out.csv", "pairs"),
     ("protect good.csv --with promesse -o out.csv --pairs good.csv", "good.csv"),
     ("protect good.csv --with promesse -o out.csv --pairs nowhere/p.csv", "nowhere"),
-    ("protect calls.csv --with promesse -o out.csv", "holds call records"),
-    ("protect region --with promesse -o out.csv", "call records"),
+    ("protect calls.csv --with promesse -o out.csv", "a mechanism for call records is one of Primule"),
+    ("protect calls.csv --with 'primule(k=5)' -o out.csv", "put calls_cells.csv next to it"),
+    ("protect region --with 'primule(k=5)' -o out.csv --user who", "is a known data set"),
+    ("protect region --with 'primule(k=5)' -o out.csv --keep-names", "leave out --pairs, --keep-names"),
+    ("protect good.csv --with promesse -o out.csv --start 2020-01-01", "are for call records"),
+    ("protect region --with promesse -o out.csv", "a mechanism for call records"),
     *[(f"{command} {option}", words)
       for command in ("protect good.csv --with promesse -o out.csv", "judge good.csv good.csv -o out.csv")
       for option, words in (
