@@ -583,8 +583,14 @@ def validate(
 @app.command()
 def protect(
     data: Annotated[str, typer.Argument(help=f"{_FILE}, or the name of a data set (mobpriv data list).", callback=_present)],
-    mechanism: Annotated[str, typer.Option("--with", help="Mechanism and parameters, for instance 'promesse(alpha=200)'.")],
     output: Annotated[Path, typer.Option("-o", "--output", help="The protected table, a .parquet or .csv file.")],
+    mechanism: Annotated[
+        str | None, typer.Option("--with", help="Mechanism and parameters, for instance 'promesse(alpha=200)'.")
+    ] = None,
+    goal: Annotated[
+        list[str] | None,
+        typer.Option(help="Instead of --with: take the setting that the results of mobpriv assess recommend for this goal."),
+    ] = None,
     pairs: Annotated[
         Path | None, typer.Option(help="Also write a CSV table of each new name and the original one: keep it secret.")
     ] = None,
@@ -622,12 +628,28 @@ def protect(
     from mobpriv.own_data import call_protection, protection
 
     given = _given(user=user, t=t, lat=lat, lng=lng, time=time, zone=zone, cell=cell)
-    words = ["protect", data, "--with", mechanism, "-o", output, *(["--pairs", pairs] if pairs else [])]
+    words = [
+        "protect",
+        data,
+        *(["--with", mechanism] if mechanism is not None else []),
+        *(w for g in goal or [] for w in ("--goal", g)),
+        "-o",
+        output,
+        *(["--pairs", pairs] if pairs else []),
+    ]
     words += [*["--keep-names"] * keep_names, *(["--seed", seed] if seed is not None else [])]
     with one_clear_line(Path(data), given, partial(_command, words)):
+        if (mechanism is None) == (not goal):
+            raise ValueError(
+                "a mechanism is named, --with 'promesse(alpha=200)', or chosen by a goal, --goal 're-identified < 5 %'"
+            )
         place = _resolved(data)
         of_calls = bool(cell) or kind_of(place) == "calls"
-        chosen = protection.mechanism_of(mechanism, call_protection.MECHANISMS if of_calls else None)
+        if goal:
+            if of_calls:
+                raise ValueError(f"a goal is for traces, and {data} holds call records: name a mechanism with --with")
+        else:
+            chosen = protection.mechanism_of(mechanism, call_protection.MECHANISMS if of_calls else None)
         protection.check_output(output, place, pairs)
         if of_calls:
             if pairs or keep_names or lat or lng:
@@ -641,10 +663,15 @@ def protect(
         data_set, reading = _traces(place, given)
         if not len(data_set.traces):
             raise ValueError(f"{data} holds no records")
+        if goal:
+            name, chosen = _recommended(place, goal, data_set)
         rng = SystemGenerator() if seed is None else np.random.default_rng(seed)
         kind = protection.time_type_of(Path(place), reading) if reading else None
         with _working(f"protecting {counted(len(data_set.traces), 'record')}"):
             protected = protection.protect(data_set.traces, chosen, rng, reading, keep_names, kind)
+        if goal:
+            protected.manifest["chosen"] = {"goal": goal, "setting": name, "among": "the settings of mobpriv assess"}
+            typer.echo(f"the assessment recommends {name}")
         left_out = {problem.rule: int(problem.records) for problem in data_set.left_out.itertuples()}
         protected.manifest["records"]["left out when read"] = left_out
         protected.manifest["input"] = {"file": data_set.source, "sha256": data_set.sha256}
@@ -659,6 +686,25 @@ def protect(
         )
         for warning in protected.manifest["warnings"]:
             typer.echo(f"Warning: {warning}")
+
+
+def _recommended(place: str, goal: list[str], data_set):
+    """The name and the mechanism of the setting that the finished assessment of this table recommends."""
+    from mobpriv.book import provenance
+    from mobpriv.experiments import across
+    from mobpriv.own_data import recommended
+
+    limits, name = dict(map(_goal, goal)), Path(place).name
+    folder, again = _folder("across_traces", place), shlex.join(["mobpriv", "assess", place])
+    record = provenance.read_record(folder / "across_traces.json")
+    if not record:
+        raise ValueError(f"there is no assessment of {name} in {folder}: run {again} first, which takes minutes")
+    if record["provenance"]["parameters"].get("quick"):
+        raise ValueError(f"the assessment in {folder} is a quick one, which is not a result: run {again}")
+    if record["provenance"]["data"]["sha256"] != data_set.sha256:
+        raise ValueError(f"{name} has changed since its assessment in {folder}: run {again}")
+    setting = recommended.setting_for(record["results"], limits)
+    return setting, across.settings(data_set.traces)[setting]
 
 
 def _protect_calls(place: str, mechanism, output: Path, seed: int | None, given: dict[str, str], cells, start: str, weeks: int):

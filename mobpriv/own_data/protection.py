@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from mobpriv import __version__, mechanisms
-from mobpriv.base.numbers import counted
+from mobpriv.base.numbers import counted, shown
 from mobpriv.base.system_noise import SystemGenerator
 from mobpriv.datasets import Reading, is_parquet, sha256_of
 from mobpriv.mechanisms import GeoI
@@ -162,8 +162,9 @@ def _warnings(traces: Traces, published: Traces, users: int, unchanged: int) -> 
     far = int(((lat < traces["lat"].min() - _FAR) | (lat > traces["lat"].max() + _FAR)).sum())
     found = {
         f"{given - users} of {counted(given, 'user')} are left out": 2 * users < given,
-        f"{unchanged} of {counted(len(published), 'record')} are published where they were": 2 * unchanged > len(published),
-        f"{far} of {counted(len(published), 'record')} are published more than {_FAR}° of latitude away from all given ones": (
+        f"{shown(unchanged)} of {counted(len(published), 'record')} are published where they were": 2 * unchanged
+        > len(published),
+        f"{shown(far)} of {counted(len(published), 'record')} are published more than {_FAR}° of latitude away from all given ones": (
             2 * far > len(published)
         ),
     }

@@ -7,14 +7,16 @@ import numba
 import numpy as np
 import pandas as pd
 import pytest
+from conftest import refuses
 from scipy import stats
 from typer.testing import CliRunner
 
 from mobpriv import datasets
 from mobpriv.base.system_noise import SystemGenerator
+from mobpriv.book import provenance
 from mobpriv.cli import app
 from mobpriv.mechanisms import W4M, GeoI, Nothing
-from mobpriv.own_data import protection
+from mobpriv.own_data import protection, recommended
 from mobpriv.traces.table import as_traces
 
 
@@ -350,3 +352,66 @@ class TestSystemGenerator:
         monkeypatch.setattr("mobpriv.base.system_noise.os.urandom", fails)
         child.random()
         assert rng.failures
+
+
+ASSESSED = {  # setting -> bounds of the share re-identified, of the coverage, of the distance
+    "none": ((0.5, 0.7), (1, 1), (0, 0)),
+    "Promesse at 200 m": ((0.1, 0.3), (0.8, 0.9), (500, "infinite")),
+    "Promesse at 500 m": ((0.0, 0.2), (0.5, 0.7), (900, "infinite")),
+    "Geo-I at 1000 m": ((0.1, 0.2), (0.3, 0.5), (900, 1100)),
+    "HMC": ((0.0, 0.1), (0.9, 1.0), (100, 200)),
+}
+
+
+class TestGoal:
+    """`mobpriv protect --goal`: the setting that keeps most, of those that the assessment shows to meet the goal."""
+
+    def results(self):
+        return {
+            f"bound.{quantity}.{name}": {"value": low, "low": low, "high": high}
+            for name, bounds in ASSESSED.items()
+            for quantity, (low, high) in zip(("either", "coverage", "time"), bounds, strict=True)
+        }
+
+    @pytest.mark.parametrize(
+        ("goals", "name"),
+        [
+            ({"max_reidentified": 0.3}, "Promesse at 200 m"),
+            ({"max_reidentified": 0.2}, "Promesse at 500 m"),  # HMC needs the traces that the adversary knows
+            ({"max_reidentified": 0.3, "max_distance": 1100}, "Geo-I at 1000 m"),
+            ({"min_coverage": 0.8}, "none"),
+        ],
+    )
+    def test_the_setting_that_keeps_most(self, goals, name):
+        assert recommended.setting_for(self.results(), goals) == name
+
+    def test_no_setting(self):
+        refuses(
+            "none of the 4 settings .* is shown to meet the goal",
+            recommended.setting_for,
+            self.results(),
+            {"max_reidentified": 0.1},
+        )
+
+    def test_the_command_takes_it_from_a_finished_assessment_of_the_same_table(self, file, monkeypatch):
+        monkeypatch.chdir(file.parent)
+        line = ("my.csv", "--goal", "re-identified < 25 %", "-o", "out.csv")
+        assert "run mobpriv assess" in call(*line)[2]
+        folder = file.parent / "runs" / "across_traces" / "my"
+        folder.mkdir(parents=True)
+        record = {"results": self.results(), "provenance": dict.fromkeys(provenance.RECORDED) | {"parameters": {}}}
+
+        def assessed(**changed):
+            of_file = {"parameters": {}, "data": {"sha256": datasets.sha256_of(file)}}
+            record["provenance"] |= of_file | changed
+            (folder / "across_traces.json").write_text(json.dumps(record))
+            return call(*line)
+
+        assert "is not a result" in assessed(parameters={"quick": True})[2]
+        code, out, error = assessed()
+        assert code == 0, error
+        assert out.startswith("the assessment recommends Promesse at 500 m\n")
+        manifest = json.loads((file.parent / "out.csv.manifest.json").read_text())
+        assert manifest["mechanism"]["alpha"] == 500
+        assert manifest["chosen"]["goal"] == ["re-identified < 25 %"]
+        assert "there is no assessment" in assessed(data={"sha256": "of another table"})[2]
