@@ -57,7 +57,7 @@ def protect(
         "guarantee": _guarantee(mechanism, rng),
         "days": {"first": str(first), "weeks": window.weeks, "zone": zone},
         **manifest,
-        "warnings": [] if len(table) else ["the mechanism publishes no profile: choose other parameters"],
+        "warnings": _warnings(mechanism, table),
         "mobpriv": __version__,
     }
     return Protected(table, manifest, pd.DataFrame({"protected": [], "original": []}))
@@ -119,6 +119,15 @@ def _visits(data: CallSet, mechanism, rng, window: Window) -> tuple[pd.DataFrame
             "left out": dict(zip(left_out["rule"], map(int, left_out["records"]), strict=True)),
         },
     }
+
+
+def _warnings(mechanism, table: pd.DataFrame) -> list[str]:
+    unchanged = len(table.columns) - 1 - len(mechanism.h) if getattr(mechanism, "h", None) is not None else 0
+    if not unchanged:
+        return []
+    return [
+        f"{counted(unchanged, 'column')} outside h {'is' if unchanged == 1 else 'are'} published as given, and can identify users"
+    ]
 
 
 def _guarantee(mechanism, rng: np.random.Generator) -> str:

@@ -82,6 +82,9 @@ def test_the_guarantee_is_stated_only_where_it_holds(data):
     assert "at least 2 others of its municipality" in of(Primule(k=3), SEEDED(1))
     assert of(RandomisedResponse(epsilon=2.0), SEEDED(1)) == "none: anybody with the seed can remove the noise"
     assert "ε = 2 for each visited cell: it adds up" in of(RandomisedResponse(epsilon=2.0), SystemGenerator())
+    known_weeks = call_protection.protect(data, Primule(k=3, h=1), SEEDED(1), "UTC").manifest
+    assert "agrees on 6 columns" in known_weeks["guarantee"]
+    assert known_weeks["warnings"] == ["18 columns outside h are published as given, and can identify users"]
     for printed in (LaplaceCounts(epsilon=1.0, scale="printed"), RandomisedResponse(epsilon=1.0, modulo=False)):
         refuses("does not satisfy its ε", call_protection.protect, data, printed, SEEDED(1), "UTC")
     refuses("one ε for all users", call_protection.protect, data, RandomisedResponse(epsilon=np.ones(7)), SEEDED(1), "UTC")
