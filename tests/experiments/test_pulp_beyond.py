@@ -75,7 +75,7 @@ def test_a_set_shorter_than_the_days_is_cut_in_its_own_middle(tmp_path):
     for days in (30, 24, 25, 40):
         setting, choice = pb.second_half(str(path), days=days)
         assert [days_spanned(setting.known), days_spanned(choice.traces)] == pytest.approx([12, 12], abs=0.1)
-        assert "and 12.0 days" in choice.selection
+        assert "The halves span 12 days each" in choice.selection
 
 
 def test_the_first_days_of_each_user_are_those_with_records():

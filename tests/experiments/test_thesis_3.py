@@ -71,7 +71,7 @@ def test_what_cannot_be_prepared_is_refused_in_one_line(table, given, line):
         re.prepare(table, **{"days": 4, **given})
 
 
-@pytest.mark.parametrize(("days", "counted"), [(2, "2 of the 3 attacked users"), (4, "All 2 attacked users")])
+@pytest.mark.parametrize(("days", "counted"), [(2, "2 of the 3 attacked users"), (4, "all 2 attacked users")])
 def test_users_who_can_be_found_are_counted(table, days, counted):
     """The third user begins on the second day: with a day a half the training half has not seen her."""
     setting = re.prepare(table, start="2020-01-01", days=days)

@@ -64,7 +64,7 @@ def test_four_fifths_of_the_sub_traces_are_known(table):
     program = ill.prepare(table, "days", "program", days=10)
     assert program.owner.value_counts().to_dict() == {"b": 1, "c": 1}
     assert ill.prepare(table, days=10).owner.value_counts()["b"] == 480 // 5
-    assert "We attack the remaining days: 4 days of 3 users" in text.selection
+    assert "We attack the remaining 4 days of 3 users" in text.selection
 
 
 def test_the_most_active_are_kept(table):

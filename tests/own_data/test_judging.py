@@ -217,6 +217,8 @@ def test_a_mechanism_that_hangs_can_be_interrupted(of_mine):
 )
 def test_an_output_that_cannot_be_written_is_refused_before_anything_runs(tmp_path, monkeypatch, output, says):
     monkeypatch.chdir(tmp_path)
+    for name in ("my.csv", "out.csv"):
+        (tmp_path / name).touch()
     result = CliRunner().invoke(app, f"judge my.csv out.csv --pairs pairs.csv -o {output}".split())
     assert (result.exit_code, result.stderr.count("\n")) == (2, 1)
     assert says in result.stderr
