@@ -142,5 +142,5 @@ def _guarantee(mechanism, rng: np.random.Generator) -> str:
     unit = "visited cell" if isinstance(mechanism, RandomisedResponse) else "visit"
     return (
         f"dχ-privacy with ε = {mechanism.epsilon:g} for each {unit}: it adds up over all by which two users differ, "
-        "so a whole profile has a far larger ε"
+        f"so a whole profile has a far larger ε{'' if getattr(mechanism, 'exact', False) else '; up to the rounding of the random numbers'}"
     )

@@ -82,6 +82,8 @@ def test_the_guarantee_is_stated_only_where_it_holds(data):
     assert "at least 2 others of its municipality" in of(Primule(k=3), SEEDED(1))
     assert of(RandomisedResponse(epsilon=2.0), SEEDED(1)) == "none: anybody with the seed can remove the noise"
     assert "ε = 2 for each visited cell: it adds up" in of(RandomisedResponse(epsilon=2.0), SystemGenerator())
+    assert of(Geometric(epsilon=1.0), SystemGenerator()).endswith("far larger ε; up to the rounding of the random numbers")
+    assert of(Geometric(epsilon=1.0, exact=True), SystemGenerator()).endswith("far larger ε")
     known_weeks = call_protection.protect(data, Primule(k=3, h=1), SEEDED(1), "UTC").manifest
     assert "agrees on 6 columns" in known_weeks["guarantee"]
     assert known_weeks["warnings"] == ["18 columns outside h are published as given, and can identify users"]

@@ -41,7 +41,8 @@ def test_rows_are_sorted_and_typed_and_the_table_is_left_alone():
 @pytest.mark.parametrize(
     ("change", "rule"),
     [
-        (lambda t: t.iloc[::-1], "must be sorted by user and time (row 1 is not)"),
+        (lambda t: t.iloc[::-1], "must be sorted by user and time (row 1 is not)"),  # the users
+        (lambda t: t.iloc[[1, 0, 2]], "must be sorted by user and time (row 1 is not)"),  # the times of one user
         (lambda t: t.assign(lat=[45.0, np.nan, 45.0]), "lat must be a number in every record (row 1 holds nan)"),
         (lambda t: t.assign(user=t["user"].astype(str)), "the column user must be categorical (it holds str)"),
         (lambda t: t.assign(t=t["t"].dt.tz_localize(None)), "times carry no time zone"),
