@@ -71,6 +71,8 @@ def _imported(place: str) -> ModuleType:
         sys.path.insert(0, str(file.resolve().parent))
     else:
         sys.path.insert(0, str(Path.cwd()))
+    writes_nothing = sys.dont_write_bytecode
+    sys.dont_write_bytecode = True  # else Python leaves a __pycache__ beside the stranger's file
     try:
         if not is_file:
             return import_module(place)
@@ -82,6 +84,7 @@ def _imported(place: str) -> ModuleType:
     except (Exception, SystemExit) as error:
         raise ValueError(f"{place} must be importable ({_in_words(error)})") from error
     finally:
+        sys.dont_write_bytecode = writes_nothing
         sys.path.pop(0)
 
 

@@ -2,6 +2,7 @@
 
 import os
 import shlex
+import sys
 
 import numpy as np
 import pandas as pd
@@ -167,6 +168,7 @@ def folder(tmp_path_factory):
 def refused(folder, monkeypatch):
     """The last line of a refusal. Nothing else is written, to the terminal or to the folder."""
     monkeypatch.chdir(folder)
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)  # as in a user's shell
     before = sorted(os.listdir())
 
     def refused(line: str) -> str:
