@@ -105,7 +105,7 @@ def used(
         path, name = waiting.pop()
         if (path, name) in used_statements or outside(path):
             continue
-        parsed = _module_of(path)
+        parsed = module_of(path)
         if name and name not in parsed.defines:
             target = _target(*parsed.imports[name], file) if name in parsed.imports else (path, "")
             used_statements[path, name] = []
@@ -156,13 +156,14 @@ def _target(module: str, name: str, file) -> Place | None:
 
 def _in_module(path: Path, name: str, file) -> Place:
     """The place of a name of a module; if the module only re-exports it, the place of its definition."""
-    parsed = _module_of(path)
+    parsed = module_of(path)
     if name in parsed.defines or name not in parsed.imports:
         return path, name
     return _target(*parsed.imports[name], file) or (path, name)
 
 
-def _module_of(path: Path) -> Module:
+def module_of(path: Path) -> Module:
+    """The definitions in a file; each file is read once."""
     return _read(path, path.stat().st_mtime_ns)
 
 

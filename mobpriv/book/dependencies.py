@@ -52,11 +52,6 @@ def source(text: str) -> Source:
     return Source(definitions.normal(tree), frozenset(imports), frozenset(reads))
 
 
-@cache
-def _read(path: Path, changed: int) -> Source:
-    return source(path.read_text(encoding="utf-8"))
-
-
 def reads(notebook: Path) -> set[str]:
     """The other notebooks whose results a notebook shows; "*": any."""
     cells = nbformat.read(notebook, as_version=4).cells
@@ -67,7 +62,7 @@ def page_hash(notebook: Path, parameters: dict, root: Path, others: Iterable[str
     """The hash of what an executed page depends on; ``others``: fingerprints of its data and of other results that it shows."""
     cells = nbformat.read(notebook, as_version=4).cells
     parts = [json.dumps([(c.cell_type, c.source, c.metadata.get("tags", [])) for c in cells]), _as_text(parameters)]
-    _, dependencies = _programs([cell.source for cell in cells if cell.cell_type == "code"], lambda path: False, root)
+    _, dependencies = _programs([cell.source for cell in cells if cell.cell_type == "code"], _nothing, root)
     return fingerprint([*parts, *dependencies, *others])
 
 
@@ -89,12 +84,23 @@ def _programs(texts: list[str], outside: Callable[[Path], bool], root: Path) -> 
     The latter are the definitions of the package that they use, except in files ``outside``, and the lines of requirements.lock
     for the packages that these files import.
     """
+    files = [root / "requirements.lock", *PACKAGE_FOLDER.rglob("*.py")]
+    return _programs_now(tuple(texts), outside, root, tuple((path, path.stat().st_mtime_ns) for path in files if path.is_file()))
+
+
+@cache  # a notebook has the same programs in every run
+def _programs_now(texts: tuple[str, ...], outside: Callable[[Path], bool], root: Path, files: tuple):
     programs = [source(text) for text in texts]
     used = definitions.used(texts, _file, outside)
     definition_lines = sorted(f"{name} {lines}" for (_, name), lines in used.items() if lines)
     return [program.normal for program in programs], definition_lines + _packages(programs, {path for path, _ in used}, root)
 
 
+def _nothing(path: Path) -> bool:
+    return False
+
+
+@cache
 def _draws(path: Path) -> bool:
     return any(path.is_relative_to(PACKAGE_FOLDER / place) for place in _DRAWING_CODE)
 
@@ -119,7 +125,8 @@ def _packages(programs: Iterable[Source], files: Iterable[Path], root: Path) -> 
     lock = root / "requirements.lock"
     lines = lock.read_text(encoding="utf-8").splitlines() if lock.is_file() else []
     names = [(re.split(r"[=<>! ;\[]", line)[0].lower(), line) for line in lines if line and line[0].isalpha()]
-    sources = [*programs, *(_read(path, path.stat().st_mtime_ns) for path in files)]
-    tops = {module.partition(".")[0] for program in sources for module in program.imports}
+    modules = {module for program in programs for module in program.imports}
+    modules |= {module for path in files for module, _ in definitions.module_of(path).imports.values()}
+    tops = {module.partition(".")[0] for module in modules}
     used = {name.lower().replace("_", "-") for top in tops for name in _distributions().get(top, [top])}
     return sorted(line for name, line in names if name in used)  # a package may have a line for each version of Python
