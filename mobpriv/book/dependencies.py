@@ -85,7 +85,9 @@ def _programs(texts: list[str], outside: Callable[[Path], bool], root: Path) -> 
     for the packages that these files import.
     """
     files = [root / "requirements.lock", *PACKAGE_FOLDER.rglob("*.py")]
-    return _programs_now(tuple(texts), outside, root, tuple((path, path.stat().st_mtime_ns) for path in files if path.is_file()))
+    return _programs_now(
+        tuple(texts), outside, root, tuple((path, path.stat().st_mtime_ns) for path in files if path.is_file())
+    )
 
 
 @cache  # a notebook has the same programs in every run

@@ -25,13 +25,20 @@ _COPIED = ("mobpriv", "data", "notebooks", "book", "benchmarks")
 _WRITTEN = ("_build", "_generated", "__pycache__", "*.nbi", "*.nbc")  # by the build or by Python
 _DIRECTIVE = re.compile(r"^:::\{(solution-(?:start|end))\}.*?^:::[ \t]*$", re.MULTILINE | re.DOTALL)
 _LONG = 30  # characters of a line that is looked for: shorter ones occur by chance
-_READ_ME = """Exercises on mobility privacy. They need Python 3.11 to 3.14.
+_TEACHERS = re.compile(
+    r"^:::\{div\} teachers\n.*?^:::\n", re.MULTILINE | re.DOTALL
+)  # parts of a page that students need not read
+_SOLUTIONS = re.compile(r"(?<!\S)[^.\s][^.\n]*\bsolutions?\b[^.\n]*\. ?")  # sentences about them
+_READ_ME = """Exercises on mobility privacy. They need Python 3.11 to 3.14, and the network once, to install the packages.
 
   python -m venv env && source env/bin/activate
   pip install "$(ls mobpriv-*.whl)[book]" jupyterlab
   jupyter lab
 
-Open a lesson and write your code below an exercise. Then put your number in place of the dots of book.check, and run that cell.
+On Windows, env\\Scripts\\activate replaces "source env/bin/activate", and the full name of the .whl file replaces $(ls ...).
+
+The course page of the book says which exercises belong to a lesson. Open the notebook, run all cells above the exercise, and write your
+code below it. Then put your number in place of the dots of book.check, and run that cell.
 """
 
 
@@ -69,10 +76,21 @@ def without_solutions(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
             inside, place = directive[1] == "solution-start", directive.end()
         text += "" if inside else cell.source[place:]
         if not kept:  # the introduction
-            text = re.sub(r"[^.\n]*\bsolutions?\b[^.\n]*\. ?", "", text)
+            text = _SOLUTIONS.sub("", text)
         if text.strip():
             kept.append(nbformat.from_dict({**cell, "source": text.strip()}))
     return nbformat.from_dict({**notebook, "cells": kept})
+
+
+def without_links(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
+    """A notebook without links to other pages of the book, for a folder that has none of them."""
+    cells = [
+        nbformat.from_dict({**cell, "source": re.sub(r"\[([^\]]+)\]\((?!https?:|#)[^)]+\)", r"\1", cell.source)})
+        if cell.cell_type == "markdown"
+        else cell
+        for cell in notebook.cells
+    ]
+    return nbformat.from_dict({**notebook, "cells": cells})
 
 
 def _student(root: Path, folder: Path, workers: int) -> None:
@@ -102,7 +120,9 @@ def _student(root: Path, folder: Path, workers: int) -> None:
         raise build.BuildFailed(f"the wheel of the student edition cannot be built: {finished.stderr.strip()}")
     with zipfile.ZipFile(folder / "exercises.zip", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("README.txt", _READ_ME)
-        for path in (*lessons(source), key, *folder.glob("*.whl")):
+        for path in lessons(source):
+            archive.writestr(path.name, nbformat.writes(without_links(nbformat.read(path, as_version=4))))
+        for path in (key, *folder.glob("*.whl")):
             archive.write(path, path.name)
     found = leaks((folder / "student", folder / "exercises.zip"), secret_lines(root))
     if found:
@@ -126,8 +146,16 @@ def _copy_without_solutions(root: Path, source: Path) -> None:
         provenance.write_atomically(path, json.dumps({**record, "results": {}}, ensure_ascii=False))
     for path in (source / "book" / "claims").glob("*.yml"):
         provenance.write_atomically(path, without_findings(path, names))
+    for name in ("course", "how-to-read"):
+        path = source / "book" / f"{name}.md"
+        provenance.write_atomically(path, for_students(path.read_text(encoding="utf-8")))
     plan = [{**lesson._asdict(), "mistakes": []} for lesson in course.plan(root)]
     provenance.write_atomically(source / "book" / "course.yml", json.dumps(plan, ensure_ascii=False))
+
+
+def for_students(page: str) -> str:
+    """A page in MyST without its parts for teachers and its sentences on solutions."""
+    return _SOLUTIONS.sub("", _TEACHERS.sub("", page))
 
 
 def without_findings(path: Path, names: Collection[str]) -> str:

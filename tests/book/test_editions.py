@@ -46,6 +46,20 @@ def test_text_around_a_solution_in_the_same_cell_is_kept():
     assert [cell.source for cell in stripped.cells] == ["before", "after"]
 
 
+def test_links_to_pages_that_a_student_lacks_become_words():
+    text = "See [a term](../glossary.md), [a page](x.ipynb#part), [an address](https://example.org) and [below](#part)."
+    stripped = editions.without_links(nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell(text)]))
+    assert stripped.cells[0].source == "See a term, a page, [an address](https://example.org) and [below](#part)."
+
+
+def test_students_read_nothing_that_is_for_teachers():
+    text = "For all.\n\n:::{div} teachers\nmake course\n\nSolutions.\n:::\n\nTask. Each solution runs. More.\n"
+    assert editions.for_students(text) == "For all.\n\n\nTask. More.\n"
+    page = editions.for_students((ROOT / "book" / "course.md").read_text(encoding="utf-8"))
+    assert "{include} _generated/course.md" in page
+    assert not re.search("make course|hash|[Gg]rade|solution|teachers", page)
+
+
 @each
 def test_each_lesson_has_lines_to_look_for_and_its_stripped_notebook_has_none(path, tmp_path):
     written = tmp_path / path.name

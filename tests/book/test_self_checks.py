@@ -37,9 +37,17 @@ def test_a_wrong_number_is_wrong(root, part):
     assert says(ANSWERS["toy.distance"] * part, root).startswith("Not right: ")
 
 
-@pytest.mark.parametrize(("factor", "hint"), [(100, "not in %"), (0.01, "not in %"), (1000, "m or km"), (0.001, "1/m or 1/km")])
-def test_a_wrong_unit_is_named(root, factor, hint):
-    said = says(ANSWERS["toy.distance"] * factor, root)
+@pytest.mark.parametrize(
+    ("quantity", "factor", "hint"),
+    [
+        ("open", 100, "not in %"),
+        ("open", 0.01, "not in %"),
+        ("toy.distance", 1000, "m or km"),
+        ("toy.distance", 0.001, "1/m or 1/km"),
+    ],
+)
+def test_a_wrong_unit_is_named(root, quantity, factor, hint):
+    said = says(ANSWERS[quantity] * factor, root, quantity)
     assert said.startswith("Right up to a factor of ")
     assert hint in said
 
