@@ -84,7 +84,8 @@ def _claims(verdicts: Sequence[Verdict], registry: Registry, words: int) -> str:
     ]
     all_claims = len(by_claim(verdicts))
     if not rows:
-        return _ALL.format(words=f"{counted(all_claims, 'claim', 'claims')} of the paper") if all_claims else ""
+        of_all = _ALL.format(words=f"{counted(all_claims, 'claim', 'claims')} of the paper")
+        return f"See our verdict{'s' if all_claims > 1 else ''} on {of_all}." if all_claims else ""
     head, caption = "<thead><tr><th>the paper says</th><th>we find</th></tr></thead>", "{shown} of {all} claims"
     fitting, left = [], words - _words(head) - _words(caption)
     for row in rows:
