@@ -25,9 +25,7 @@ _COPIED = ("mobpriv", "data", "notebooks", "book", "benchmarks")
 _WRITTEN = ("_build", "_generated", "__pycache__", "*.nbi", "*.nbc")  # by the build or by Python
 _DIRECTIVE = re.compile(r"^:::\{(solution-(?:start|end))\}.*?^:::[ \t]*$", re.MULTILINE | re.DOTALL)
 _LONG = 30  # characters of a line that is looked for: shorter ones occur by chance
-_TEACHERS = re.compile(
-    r"^:::\{div\} teachers\n.*?^:::\n", re.MULTILINE | re.DOTALL
-)  # parts of a page that students need not read
+_TEACHERS = re.compile(r"^:::\{div\} teachers\n.*?^:::\n", re.MULTILINE | re.DOTALL)  # text for teachers alone
 _SOLUTIONS = re.compile(r"(?<!\S)[^.\s][^.\n]*\bsolutions?\b[^.\n]*\. ?")  # sentences about them
 _READ_ME = """Exercises on mobility privacy. They need Python 3.11 to 3.14, and the network once, to install the packages.
 
