@@ -622,10 +622,11 @@ def protect(
     """
     import numpy as np
 
+    from mobpriv.base.processes import temporary_folder
     from mobpriv.base.system_noise import SystemGenerator
     from mobpriv.datasets import kind_of
     from mobpriv.icp.profiles import WEEKS
-    from mobpriv.own_data import call_protection, protection
+    from mobpriv.own_data import call_protection, protection, streaming
 
     given = _given(user=user, t=t, lat=lat, lng=lng, time=time, zone=zone, cell=cell)
     words = [
@@ -660,32 +661,54 @@ def protect(
             return
         if cells or start or weeks != WEEKS:
             raise ValueError(f"--cells, --start and --weeks are for call records, and {data} holds traces: leave them out")
-        data_set, reading = _traces(place, given)
+        rng = SystemGenerator() if seed is None else np.random.default_rng(seed)
+        source, reading = _source(place, given)
+        kind = protection.time_type_of(Path(place), reading) if reading else None
+        if (
+            not goal
+            and isinstance(source, Path)
+            and isinstance(chosen, streaming.USER_BY_USER)
+            and streaming.is_needed(source, reading)
+        ):
+            publication = protection.Publication(chosen, rng, reading, keep_names, kind)
+            with temporary_folder("mobpriv-protect-") as folder, _working(f"reading {Path(place).name}") as watch:
+                protected, data_set = streaming.protect(Path(place), reading, publication, folder, watch)
+                _publish(protected, data_set, output, pairs, seed)
+            return
+        data_set = _loaded(source, reading)
         if not len(data_set.traces):
             raise ValueError(f"{data} holds no records")
         if goal:
             name, chosen = _recommended(place, goal, data_set)
-        rng = SystemGenerator() if seed is None else np.random.default_rng(seed)
-        kind = protection.time_type_of(Path(place), reading) if reading else None
         with _working(f"protecting {counted(len(data_set.traces), 'record')}"):
             protected = protection.protect(data_set.traces, chosen, rng, reading, keep_names, kind)
         if goal:
             protected.manifest["chosen"] = {"goal": goal, "setting": name, "among": "the settings of mobpriv assess"}
             typer.echo(f"the assessment recommends {name}")
-        left_out = {problem.rule: int(problem.records) for problem in data_set.left_out.itertuples()}
-        protected.manifest["records"]["left out when read"] = left_out
-        protected.manifest["input"] = {"file": data_set.source, "sha256": data_set.sha256}
-        if seed is not None:
-            protected.manifest["seed"] = seed
-        manifest = protection.write(protected, output, pairs)
-        users, records = (protected.manifest[of] for of in ("users", "records"))
-        _report(data_set)
-        typer.echo(
-            f"{counted(records['given'], 'record')} of {counted(users['given'], 'user')} given, {shown(records['published'])} of "
-            f"{counted(users['published'], 'user')} published: {output}\nguarantee: {protected.manifest['guarantee']}\nmanifest: {manifest}"
-        )
-        for warning in protected.manifest["warnings"]:
-            typer.echo(f"Warning: {warning}")
+        _publish(protected, data_set, output, pairs, seed)
+
+
+def _publish(protected, data_set, output: Path, pairs: Path | None, seed: int | None) -> None:
+    """Write a protected table with its manifest, and report what was read, left out and published."""
+    from mobpriv.own_data import protection
+
+    records, of = protected.manifest["records"], "call record" if "profiles" in protected.manifest else "record"
+    records["left out when read"] = {problem.rule: int(problem.records) for problem in data_set.left_out.itertuples()}
+    protected.manifest["input"] = {"file": data_set.source, "sha256": data_set.sha256}
+    if seed is not None:
+        protected.manifest["seed"] = seed
+    manifest = protection.write(protected, output, pairs)
+    users, profiles = protected.manifest["users"], protected.manifest.get("profiles")
+    published = f"in {counted(profiles['published'], 'profile')}" if profiles else f"of {counted(users['published'], 'user')}"
+    _report(data_set)
+    typer.echo(
+        f"{counted(records['given'], of)} of {counted(users['given'], 'user')} given, {shown(records['published'])} {published} "
+        f"published: {output}\nguarantee: {protected.manifest['guarantee']}\nmanifest: {manifest}"
+    )
+    if left_out := records.get("left out"):
+        typer.echo("call records left out:" + "".join(f"\n  {rule}: {shown(n)}" for rule, n in left_out.items()))
+    for warning in protected.manifest["warnings"]:
+        typer.echo(f"Warning: {warning}")
 
 
 def _recommended(place: str, goal: list[str], data_set):
@@ -713,7 +736,7 @@ def _protect_calls(place: str, mechanism, output: Path, seed: int | None, given:
 
     from mobpriv import datasets
     from mobpriv.base.system_noise import SystemGenerator
-    from mobpriv.own_data import call_protection, protection
+    from mobpriv.own_data import call_protection
 
     zone, time = given.get("zone", ""), given.get("time", "")
     columns = {role: name for role, name in given.items() if role not in ("zone", "time")}
@@ -729,21 +752,7 @@ def _protect_calls(place: str, mechanism, output: Path, seed: int | None, given:
         protected = call_protection.protect(data_set, mechanism, rng, zone, start, weeks)
     if failures := getattr(rng, "failures", None):
         raise OSError("the operating system's random numbers failed: nothing is published, repeat the command") from failures[0]
-    protected.manifest["records"]["left out when read"] = {p.rule: int(p.records) for p in data_set.left_out.itertuples()}
-    protected.manifest["input"] = {"file": data_set.source, "sha256": data_set.sha256}
-    if seed is not None:
-        protected.manifest["seed"] = seed
-    manifest = protection.write(protected, output)
-    _report(data_set)
-    users, profiles, records = (protected.manifest[of] for of in ("users", "profiles", "records"))
-    left_out = "".join(f"\n  {rule}: {shown(n)}" for rule, n in records["left out"].items())
-    typer.echo(
-        f"{counted(records['given'], 'call record')} of {counted(users['given'], 'user')} given, {shown(records['published'])} in "
-        f"{counted(profiles['published'], 'profile')} published: {output}\nguarantee: {protected.manifest['guarantee']}\nmanifest: {manifest}"
-        + (f"\ncall records left out:{left_out}" if left_out else "")
-    )
-    for warning in protected.manifest["warnings"]:
-        typer.echo(f"Warning: {warning}")
+    _publish(protected, data_set, output, None, seed)
 
 
 @app.command()
@@ -856,7 +865,13 @@ def _given(**options: str) -> dict[str, str]:
 
 
 def _traces(place: str, given: dict[str, str], of_both: bool = False):
-    """A data set of traces with options for reading it, and how its table is read.
+    """A data set of traces with options for reading it, and how its table is read."""
+    source, reading = _source(place, given, of_both)
+    return _loaded(source, reading), reading
+
+
+def _source(place: str, given: dict[str, str], of_both: bool = False):
+    """A table of traces, opened, and how it is read with the given options; of another data set its place and None.
 
     With ``of_both`` the options are given for two tables: a table without such a column, or with times that are recognised, ignores
     them.
@@ -866,7 +881,7 @@ def _traces(place: str, given: dict[str, str], of_both: bool = False):
     from mobpriv.datasets.times import IN_WORDS
 
     if place in datasets.DATASETS or not Path(place).is_file() or Path(place).name == "privamov-gps":
-        return datasets.load(place), None
+        return place, None
     with _stderr.status(f"reading {escape(Path(place).name)} …"):
         source = datasets.opened(place)
     time, zone = (given.get(name, "") for name in ("time", "zone"))
@@ -884,8 +899,16 @@ def _traces(place: str, given: dict[str, str], of_both: bool = False):
         reading = datasets.recognised(source, columns, time, zone, kind)
     if "lat" not in reading.columns:
         raise ValueError(f"{place} holds call records, and a mechanism for traces protects positions")
+    return source, reading
+
+
+def _loaded(source, reading):
+    from mobpriv import datasets
+
+    if reading is None:
+        return datasets.load(source)
     data_set = datasets.load(source, **reading.arguments)
-    return data_set._replace(reading="; ".join(filter(None, (*reading.notes, data_set.reading)))), reading
+    return data_set._replace(reading="; ".join(filter(None, (*reading.notes, data_set.reading))))
 
 
 def _report(data_set) -> None:

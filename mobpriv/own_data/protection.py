@@ -7,8 +7,9 @@ other column, so the others are left out. A manifest says what was done.
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import MISSING, asdict, fields
 from difflib import get_close_matches
 from pathlib import Path
@@ -28,13 +29,15 @@ from mobpriv.own_data.loading import keywords
 from mobpriv.traces.table import COLUMNS, Traces, by_user, milliseconds
 
 _ON_TRACES = {name: getattr(mechanisms, name) for name in mechanisms.__all__}
+NAMES = pa.dictionary(pa.int32(), pa.string())
 _FORMS = (".parquet", ".csv")
 _DECIMALS = 7  # of published degrees, at most: 1 cm
 _FAR = 10  # degrees of latitude, beyond which a published record is far from all given ones
+_BINS = 100  # bins of latitudes, a degree
 
 
 class Protected(NamedTuple):
-    table: pd.DataFrame  # as it is written
+    table: pd.DataFrame | Iterator[pd.DataFrame]  # as it is written, whole or in blocks
     manifest: dict[str, Any]
     pairs: pd.DataFrame  # protected, original: the users' names, not for publication
 
@@ -88,6 +91,86 @@ def _needed(kind: type) -> list[str]:
     return [f.name for f in fields(kind) if f.default is MISSING and f.default_factory is MISSING]
 
 
+class Publication:
+    """A table under a mechanism: drawn in blocks of users, then named, and written in blocks."""
+
+    def __init__(self, mechanism, rng, reading: Reading | None = None, keep_names=False, time_type: pa.DataType | None = None):
+        self.mechanism, self._rng, self._keep_names, self._time_type = mechanism, rng, keep_names, time_type
+        self._columns = reading.columns if reading else {name: name for name in COLUMNS}
+        self._time = reading.time if reading else ""
+        self._given, self._published = [], []  # records of each user by her name, a series a block
+        self._latitudes = np.zeros(180 * _BINS + 1, np.int64)  # published records
+        self._south, self._north = 90.0, -90.0  # of the given records
+        self._unchanged, self._decimals, self._whole = 0, 0, True
+
+    def draw(self, traces: Traces) -> Traces:
+        """The records of some users under the mechanism; all records of a user are in one block."""
+        published = self._uninterrupted(self.mechanism.protect, traces, self._rng)[list(COLUMNS)]
+        self._given.append(_records(traces))
+        self._published.append(_records(published))
+        self._unchanged += int(_places(published).isin(_places(traces)).sum())  # numpy's isin takes eight times as long
+        self._decimals = max(self._decimals, _decimals_of(traces))
+        self._whole &= bool((milliseconds(traces) % 1000 == 0).all())
+        self._south, self._north = min(self._south, traces["lat"].min()), max(self._north, traces["lat"].max())
+        self._latitudes += np.bincount(_bin(published["lat"].to_numpy()), minlength=len(self._latitudes))
+        return published
+
+    def names(self) -> pd.Series:
+        """The published name of each published user, by her name, after the last block."""
+        users = self.published.index
+        return pd.Series(users if self._keep_names else self._uninterrupted(_new_names, len(users), self._rng), users)
+
+    @property
+    def published(self) -> pd.Series:
+        """The number of published records of each published user, by her name."""
+        return pd.concat(self._published)
+
+    def _uninterrupted(self, draw, *arguments):
+        # signals reach the main thread only: an interrupt must not end in the middle of a draw
+        with ThreadPoolExecutor(1) as thread:
+            drawn = thread.submit(draw, *arguments).result()
+        if failures := getattr(self._rng, "failures", None):
+            raise OSError(
+                "the operating system's random numbers failed: nothing is published, repeat the command"
+            ) from failures[0]
+        return drawn
+
+    @property
+    def _published_decimals(self) -> int:
+        # a mechanism that moves some records only: more decimals would mark those that it moved
+        return self._decimals if 0 < self._unchanged < self.published.sum() else _DECIMALS
+
+    def table(self, published: Traces, names: pd.Series) -> pd.DataFrame:
+        """The records of some users as they are written: sorted by their ``names``, in the columns and form of the given table."""
+        of_users = names[by_user(published)[0]]
+        table = published.assign(user=pd.Categorical(published["user"].map(of_users), sorted(of_users)))
+        table = table.sort_values(["user", "t"], kind="stable", ignore_index=True)
+        decimals = self._published_decimals
+        table = table.assign(lat=table["lat"].round(decimals), lng=table["lng"].round(decimals))
+        table["t"] = _times(table, self._time, self._time_type, self._whole)
+        return table.rename(columns=self._columns)[list(self._columns.values())]
+
+    def manifest(self, left_out: list[str]) -> dict[str, Any]:
+        """What was done, after the last block; ``left_out``: the given columns that are not published."""
+        given, published = pd.concat(self._given), self.published
+        far = int(
+            self._latitudes[: max(_bin(self._south - _FAR), 0)].sum() + self._latitudes[_bin(self._north + _FAR) + 1 :].sum()
+        )
+        guarantee, epsilon = _guarantee(self.mechanism, given.to_numpy(), self._rng)
+        return {
+            "mechanism": {"name": self.mechanism.name, **asdict(self.mechanism)},
+            "guarantee": guarantee,
+            **({"epsilon": epsilon} if epsilon else {}),
+            "users": {"given": len(given), "published": len(published), "names": "kept" if self._keep_names else "new"},
+            "records": {"given": int(given.sum()), "published": int(published.sum())},
+            "columns": {"published": list(self._columns.values()), "left out": left_out},
+            "times": "UTC",
+            "decimals": {"of all positions": self._published_decimals, "unchanged positions": self._unchanged},
+            "warnings": _warnings(len(given), len(published), int(published.sum()), self._unchanged, far),
+            "mobpriv": __version__,
+        }
+
+
 def protect(
     traces: Traces,
     mechanism,
@@ -101,38 +184,27 @@ def protect(
     ``reading``: names of the columns and form of the times, by default those of :data:`mobpriv.traces.table.Traces`. With
     ``keep_names`` users keep their names. ``time_type``: the type of the given column of times, if the file has types.
     """
-    # signals reach the main thread only: an interrupt must not end in the middle of a draw
-    with ThreadPoolExecutor(1) as thread:
-        published = thread.submit(mechanism.protect, traces, rng).result()[list(COLUMNS)]
-        users = by_user(published)[0]
-        names = users if keep_names else thread.submit(_new_names, len(users), rng).result()
-    if failures := getattr(rng, "failures", None):
-        raise OSError("the operating system's random numbers failed: nothing is published, repeat the command") from failures[0]
-    table = published.assign(user=pd.Categorical(published["user"].map(dict(zip(users, names, strict=True))), sorted(names)))
-    table = table.sort_values(["user", "t"], kind="stable", ignore_index=True)
-    columns = reading.columns if reading else {name: name for name in COLUMNS}
-    unchanged = int(_places(table).isin(_places(traces)).sum())  # numpy's isin takes eight times as long
-    # a mechanism that moves some records only: more decimals would mark those that it moved
-    decimals = _decimals_of(traces) if 0 < unchanged < len(table) else _DECIMALS
-    warnings = _warnings(traces, table, len(users), unchanged)
-    table = table.assign(lat=table["lat"].round(decimals), lng=table["lng"].round(decimals))
-    whole = bool((milliseconds(traces) % 1000 == 0).all())
-    table["t"] = _times(table, reading.time if reading else "", time_type, whole)
-    guarantee, epsilon = _guarantee(mechanism, traces, rng)
-    manifest = {
-        "mechanism": {"name": mechanism.name, **asdict(mechanism)},
-        "guarantee": guarantee,
-        **({"epsilon": epsilon} if epsilon else {}),
-        "users": {"given": traces["user"].nunique(), "published": len(users), "names": "kept" if keep_names else "new"},
-        "records": {"given": len(traces), "published": len(table)},
-        "columns": {"published": list(columns.values()), "left out": [name for name in traces if name not in COLUMNS]},
-        "times": "UTC",
-        "decimals": {"of all positions": decimals, "unchanged positions": unchanged},
-        "warnings": warnings,
-        "mobpriv": __version__,
-    }
-    pairs = pd.DataFrame({"protected": names, "original": users}).sort_values("protected", ignore_index=True)
-    return Protected(table.rename(columns=columns)[list(columns.values())], manifest, pairs)
+    publication = Publication(mechanism, rng, reading, keep_names, time_type)
+    published = publication.draw(traces)
+    names = publication.names()
+    manifest = publication.manifest([name for name in traces if name not in COLUMNS])
+    return Protected(publication.table(published, names), manifest, pairs_of(names))
+
+
+def pairs_of(names: pd.Series) -> pd.DataFrame:
+    """The table of the published and the original names."""
+    return pd.DataFrame({"protected": names.to_numpy(), "original": names.index}).sort_values("protected", ignore_index=True)
+
+
+def _records(traces: Traces) -> pd.Series:
+    """The number of records of each user, by her name."""
+    users, offsets = by_user(traces)
+    return pd.Series(np.diff(offsets), users)
+
+
+def _bin(lat):
+    """The number of the bin of a latitude, beginning at the south pole."""
+    return np.floor((np.clip(lat, -90, 90) + 90) * _BINS).astype(np.int64)
 
 
 def _new_names(n: int, rng: np.random.Generator) -> list[str]:
@@ -154,19 +226,15 @@ def _decimals_of(traces: Traces) -> int:
     return next(suffices, _DECIMALS)
 
 
-def _warnings(traces: Traces, published: Traces, users: int, unchanged: int) -> list[str]:
-    """What a publisher should know before anything else, a sentence each."""
-    if not len(published):
+def _warnings(given: int, users: int, records: int, unchanged: int, far: int) -> list[str]:
+    """What a publisher should know before anything else, a sentence each; ``users`` and ``records`` are the published ones."""
+    if not records:
         return ["the mechanism publishes no record: choose other parameters"]
-    given, lat = traces["user"].nunique(), published["lat"]
-    far = int(((lat < traces["lat"].min() - _FAR) | (lat > traces["lat"].max() + _FAR)).sum())
+    of_records = f"of {counted(records, 'record')} are published"
     found = {
         f"{given - users} of {counted(given, 'user')} are left out": 2 * users < given,
-        f"{shown(unchanged)} of {counted(len(published), 'record')} are published where they were": 2 * unchanged
-        > len(published),
-        f"{shown(far)} of {counted(len(published), 'record')} are published more than {_FAR}° of latitude away from all given ones": (
-            2 * far > len(published)
-        ),
+        f"{shown(unchanged)} {of_records} where they were": 2 * unchanged > records,
+        f"{shown(far)} {of_records} more than {_FAR}° of latitude away from all given ones": 2 * far > records,
     }
     return [sentence for sentence, holds in found.items() if holds]
 
@@ -196,15 +264,14 @@ def _times(traces: Traces, form: str, kind: pa.DataType | None, whole: bool) -> 
     return since_1970 // unit if whole or form == "ms" else since_1970 / unit
 
 
-def _guarantee(mechanism, traces: Traces, rng: np.random.Generator) -> tuple[str, dict[str, float | int | str]]:
-    """What the mechanism's noise guarantees, added up over a user's records: in words, and in numbers if there is one."""
+def _guarantee(mechanism, counts: np.ndarray, rng: np.random.Generator) -> tuple[str, dict[str, float | int | str]]:
+    """What the mechanism's noise guarantees in words, and in numbers if there is one; ``counts``: records of each user, which it adds up over."""
     if not isinstance(mechanism, GeoI):
         return "none by noise: judge the table by attacks", {}
     if not isinstance(rng, SystemGenerator):
         return "none: anybody with the seed can remove the noise", {}
     if mechanism.plane != "ground":
         return "none stated: the noise is drawn in metres of the map, which are shorter on the ground", {}
-    counts = np.diff(by_user(traces)[1])
     per_record, median, most = mechanism.epsilon, float(np.median(counts)), int(counts.max())
     epsilon = {
         "unit": "1/m",
@@ -237,16 +304,14 @@ def check_output(output: Path, given: str, pairs: Path | None = None) -> None:
 
 def write(protected: Protected, output: Path, pairs: Path | None = None) -> Path:
     """Write the table, its manifest and on request the pairs, all or none; returns the file of the manifest."""
-    manifest, table = output.with_name(f"{output.name}.manifest.json"), protected.table
+    manifest = output.with_name(f"{output.name}.manifest.json")
 
     def describe(part: Path) -> None:
         record = protected.manifest | {"output": {"file": output.name, "sha256": sha256_of(parts[output])}}
         part.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
     writers = {
-        output: lambda part: (
-            table.to_csv(part, index=False) if output.suffix.lower() == ".csv" else table.to_parquet(part, index=False)
-        ),
+        output: lambda part: (_write_text if output.suffix.lower() == ".csv" else _write_parquet)(protected.table, part),
         manifest: describe,
     }
     if pairs:
@@ -263,3 +328,22 @@ def write(protected: Protected, output: Path, pairs: Path | None = None) -> Path
         for part in parts.values():
             part.unlink(missing_ok=True)
     return manifest
+
+
+def _write_text(table: pd.DataFrame | Iterator[pd.DataFrame], part: Path) -> None:
+    for k, block in enumerate([table] if isinstance(table, pd.DataFrame) else table):
+        block.to_csv(part, index=False, mode="a", header=not k)
+
+
+def _write_parquet(table: pd.DataFrame | Iterator[pd.DataFrame], part: Path) -> None:
+    if isinstance(table, pd.DataFrame):
+        table.to_parquet(part, index=False)
+        return
+    with ExitStack() as files:
+        writer = None
+        for block in table:
+            rows = pa.Table.from_pandas(block, preserve_index=False).replace_schema_metadata()
+            wide = [pa.field(f.name, NAMES) if pa.types.is_dictionary(f.type) else f for f in rows.schema]
+            rows = rows.cast(pa.schema(wide))  # the codes of all blocks are of one type
+            writer = writer or files.enter_context(pq.ParquetWriter(part, rows.schema))
+            writer.write_table(rows)
