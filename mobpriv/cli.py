@@ -736,7 +736,7 @@ def _protect_calls(place: str, mechanism, output: Path, seed: int | None, given:
 
     from mobpriv import datasets
     from mobpriv.base.system_noise import SystemGenerator
-    from mobpriv.own_data import call_protection
+    from mobpriv.own_data import call_protection, streaming
 
     zone, time = given.get("zone", ""), given.get("time", "")
     columns = {role: name for role, name in given.items() if role not in ("zone", "time")}
@@ -745,11 +745,19 @@ def _protect_calls(place: str, mechanism, output: Path, seed: int | None, given:
         raise ValueError(
             f"{place} is a known data set, whose columns, times and cells are known: leave out the options for reading it"
         )
-    reading = {} if known else {"columns": columns, "time": time, "zone": zone}
-    data_set = datasets.load_calls(place, cells, **{name: value for name, value in reading.items() if value})
     rng = SystemGenerator() if seed is None else np.random.default_rng(seed)
-    with _working(f"protecting {counted(len(data_set.calls), 'call record')}"):
-        protected = call_protection.protect(data_set, mechanism, rng, zone, start, weeks)
+    if not known and isinstance(mechanism, call_protection.OF_PROFILES) and streaming.exceeds(Path(place), streaming.CALLS):
+        reading = datasets.recognised(place, columns, time, zone, "calls")
+        with _working(f"protecting {Path(place).name} in parts"):
+            of_cells = datasets.read_cells(cells or datasets.cells_beside(place))
+            protected, data_set = call_protection.protect_file(
+                Path(place), of_cells, reading, mechanism, rng, zone, start, weeks
+            )
+    else:
+        reading = {} if known else {"columns": columns, "time": time, "zone": zone}
+        data_set = datasets.load_calls(place, cells, **{name: value for name, value in reading.items() if value})
+        with _working(f"protecting {counted(len(data_set.calls), 'call record')}"):
+            protected = call_protection.protect(data_set, mechanism, rng, zone, start, weeks)
     if failures := getattr(rng, "failures", None):
         raise OSError("the operating system's random numbers failed: nothing is published, repeat the command") from failures[0]
     _publish(protected, data_set, output, None, seed)
@@ -1026,8 +1034,9 @@ def _left_out(problems, source: str = "") -> None:
     for p in problems.itertuples():
         of_users = f" of {counted(p.users, 'user')}" if p.users else ""
         typer.echo(f"  {p.rule}: {counted(p.records, 'record')}{of_users}")
-        typer.echo(f"    first: {p.place}: {p.value}" if p.value else f"    first: {p.place}")
-        typer.echo(f"    {p.remedy}")
+        if p.place:
+            typer.echo(f"    first: {p.place}: {p.value}" if p.value else f"    first: {p.place}")
+            typer.echo(f"    {p.remedy}")
 
 
 def _write(records, cells, output: Path) -> None:

@@ -5,25 +5,36 @@ mechanisms of dχ publish profiles of visits: a row a user, a column a cell, vis
 are sorted by their values, so that neither names nor order help an adversary.
 """
 
+import sys
+from collections.abc import Callable
 from dataclasses import asdict
+from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from mobpriv import __version__
 from mobpriv.base.numbers import counted
 from mobpriv.base.system_noise import SystemGenerator
-from mobpriv.datasets import DATASETS, CallSet
+from mobpriv.calls.table import Cells
+from mobpriv.datasets import DATASETS, CallSet, Reading, sha256_of
+from mobpriv.datasets.call_tables import call_blocks
 from mobpriv.datasets.times import known_zone
-from mobpriv.icp.profiles import WEEKS, Window, icps, values
+from mobpriv.datasets.wanted import MISSING
+from mobpriv.icp.files import icps_of_files
+from mobpriv.icp.profiles import WEEKS, Extraction, Window, icps, values
 from mobpriv.mechanisms.icp import Mdav, Primule, per_group
 from mobpriv.mechanisms.visits import Geometric, LaplaceCounts, RandomisedResponse
 from mobpriv.own_data.protection import Protected
-from mobpriv.traces.table import milliseconds
+from mobpriv.traces.table import TableProblem
 from mobpriv.visits.profiles import booleans, count_profiles, day
 
-_OF_PROFILES = (Primule, Mdav)
-MECHANISMS = {kind.__name__: kind for kind in (*_OF_PROFILES, RandomisedResponse, LaplaceCounts, Geometric)}
+OF_PROFILES = (Primule, Mdav)
+_WINDOW_RULES = ("before the window", "after the window", "cell unknown", "cell without a municipality")
+MECHANISMS = {kind.__name__: kind for kind in (*OF_PROFILES, RandomisedResponse, LaplaceCounts, Geometric)}
 
 
 def protect(
@@ -34,7 +45,63 @@ def protect(
     ``zone``: of the callers' days, by default that of a known data set. ``start``: the first day, by default that of the first
     call. ValueError without a zone, and if no municipality has ``k`` profiles.
     """
-    zone = zone or (DATASETS[data.name].zone if data.name in DATASETS else "")
+    zone = _checked(mechanism, zone or (DATASETS[data.name].zone if data.name in DATASETS else ""))
+    if not len(data.calls):
+        raise ValueError(f"{data.name} holds no calls")
+    window = Window(day(start or data.calls["t"].min(), zone).full[0].date(), zone, weeks)
+    if isinstance(mechanism, OF_PROFILES):
+        extract = partial(_extract, data.calls, window)
+        table, manifest = _call_profiles(extract, data.cells, data.calls["user"].nunique(), mechanism, rng, window)
+    else:
+        table, manifest = _visits(data, mechanism, rng, window)
+    kept, left_out = manifest["records"]["published"], manifest["records"]["left out"]
+    assert len(data.calls) == kept + sum(left_out.values()), "every call is in a profile, or left out for a reason"
+    return _protected(table, manifest, mechanism, rng, window)
+
+
+def protect_file(
+    path: Path,
+    cells: Cells,
+    reading: Reading,
+    mechanism,
+    rng: np.random.Generator,
+    zone: str,
+    start: str = "",
+    weeks: int = WEEKS,
+) -> tuple[Protected, CallSet]:
+    """:func:`protect` for one of :data:`OF_PROFILES` and a file of calls that may exceed the memory; also the given calls without records.
+
+    The profiles of all users are in memory, the calls are not.
+    """
+    zone = _checked(mechanism, zone)
+    users, first = set(), []
+    for calls, broken, _ in call_blocks(path, reading, 0, sys.maxsize):
+        whole = calls.filter(pa.array(~np.any([np.zeros(len(calls), bool), *broken.values()], axis=0)))
+        users.update(pc.unique(whole["user"]).to_pylist())
+        first.append(pc.min(whole["t"]).as_py())
+    if not (users := users - {None, *MISSING}):
+        raise ValueError(f"{path.name} holds no calls")
+    window = Window(day(start or pd.Timestamp(min(filter(None, first))), zone).full[0].date(), zone, weeks)
+    extract = lambda of: icps_of_files(path, window, of, columns=reading.columns, time=reading.time, zone=reading.zone)  # noqa: E731
+    table, manifest = _call_profiles(extract, cells, len(users), mechanism, rng, window)
+    left_out = manifest["records"]["left out"]
+    when_read = {rule: left_out.pop(rule) for rule in [*left_out] if rule not in (*_WINDOW_RULES, _few(mechanism.k))}
+    problems = [TableProblem(rule, n, 0, -1, "", "", "") for rule, n in when_read.items()]
+    manifest["records"]["given"] -= sum(when_read.values())
+    given = CallSet(
+        pd.DataFrame(),
+        cells,
+        pd.DataFrame(problems, columns=TableProblem._fields),
+        path.stem,
+        sha256_of(path),
+        False,
+        path.name,
+    )
+    return _protected(table, manifest, mechanism, rng, window), given
+
+
+def _checked(mechanism, zone: str) -> str:
+    """The zone; ValueError without one, or for parameters under which the mechanism keeps no ε."""
     if not zone:
         raise ValueError("the callers' time zone is needed, because it determines the days: give it with --zone")
     known_zone(zone)
@@ -44,18 +111,14 @@ def protect(
         )
     if not isinstance(getattr(mechanism, "epsilon", 1.0), int | float):
         raise ValueError(f"one ε for all users is needed here (got epsilon={mechanism.epsilon!r})")
-    if not len(data.calls):
-        raise ValueError(f"{data.name} holds no calls")
-    first = day(start or data.calls["t"].min(), zone).full[0].date()
-    window = Window(first, zone, weeks)
-    of_profiles = isinstance(mechanism, _OF_PROFILES)
-    table, manifest = (_call_profiles if of_profiles else _visits)(data, mechanism, rng, window)
-    kept, left_out = manifest["records"]["published"], manifest["records"]["left out"]
-    assert len(data.calls) == kept + sum(left_out.values()), "every call is in a profile, or left out for a reason"
+    return zone
+
+
+def _protected(table: pd.DataFrame, manifest: dict, mechanism, rng, window: Window) -> Protected:
     manifest = {
         "mechanism": {"name": mechanism.name, **asdict(mechanism)},
         "guarantee": _guarantee(mechanism, rng),
-        "days": {"first": str(first), "weeks": window.weeks, "zone": zone},
+        "days": {"first": str(window.first), "weeks": window.weeks, "zone": window.zone},
         **manifest,
         "warnings": _warnings(mechanism, table),
         "mobpriv": __version__,
@@ -63,9 +126,22 @@ def protect(
     return Protected(table, manifest, pd.DataFrame({"protected": [], "original": []}))
 
 
-def _call_profiles(data: CallSet, mechanism, rng, window: Window) -> tuple[pd.DataFrame, dict]:
-    """Individual call profiles; municipalities with fewer than k are left out, because they would be published unchanged."""
-    extraction = icps(data.calls, data.cells, window)
+def _extract(calls, window: Window, cells: Cells) -> Extraction:
+    return icps(calls, cells, window)
+
+
+def _few(k: int) -> str:
+    return f"municipality with fewer than {k} profiles"
+
+
+def _call_profiles(
+    extract: Callable[[Cells], Extraction], cells: Cells, users: int, mechanism, rng, window: Window
+) -> tuple[pd.DataFrame, dict]:
+    """Individual call profiles; municipalities with fewer than k are left out, because they would be published unchanged.
+
+    ``extract`` computes the profiles for a table of cells; ``users`` is the number of given users.
+    """
+    extraction = extract(cells)
     profiles, k = extraction.profiles, mechanism.k
     sizes = profiles["municipality"].value_counts()
     small = sizes.index[(sizes > 0) & (sizes < k)]
@@ -83,17 +159,16 @@ def _call_profiles(data: CallSet, mechanism, rng, window: Window) -> tuple[pd.Da
     town = kept["municipality"].astype(str).to_numpy()
     published = per_group(mechanism, shares, town, rng).values
     published.insert(0, "municipality", town)
-    slot = window.slot_of(milliseconds(data.calls))
-    cells = data.cells["cell"][data.cells["municipality"].isin(small)]
-    of_small = int(((slot >= 0) & (slot < 21 * window.weeks) & data.calls["cell"].isin(cells)).sum())
     left_out = dict(zip(extraction.left_out["rule"], map(int, extraction.left_out["records"]), strict=True))
-    if of_small:
-        left_out[f"municipality with fewer than {k} profiles"] = of_small
+    in_profiles = extraction.kept
+    if len(small):
+        in_profiles = extract(cells.assign(municipality=cells["municipality"].mask(cells["municipality"].isin(small)))).kept
+        left_out[_few(k)] = extraction.kept - in_profiles
     return published.sort_values([*published], ignore_index=True), {
-        "users": {"given": data.calls["user"].nunique(), "published": kept["user"].nunique()},
+        "users": {"given": users, "published": kept["user"].nunique()},
         "profiles": {"given": len(profiles), "published": len(published)},
         "municipalities": {"given": int((sizes > 0).sum()), "published": int((sizes >= k).sum())},
-        "records": {"given": len(data.calls), "published": extraction.kept - of_small, "left out": left_out},
+        "records": {"given": extraction.read, "published": in_profiles, "left out": left_out},
     }
 
 
@@ -131,7 +206,7 @@ def _warnings(mechanism, table: pd.DataFrame) -> list[str]:
 
 
 def _guarantee(mechanism, rng: np.random.Generator) -> str:
-    if isinstance(mechanism, _OF_PROFILES):
+    if isinstance(mechanism, OF_PROFILES):
         known = "the whole profile" if mechanism.h is None else f"{counted(len(mechanism.h), 'column')} of the profile"
         return (
             f"each published profile agrees on {known} with those of at least {mechanism.k - 1} others of its municipality; "

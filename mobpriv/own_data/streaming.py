@@ -33,20 +33,26 @@ from mobpriv.traces.table import COLUMNS, TableProblem, Traces
 
 USER_BY_USER = (Nothing, GeoI, Promesse, TriLateration)
 BLOCK = 2_000_000  # records in memory at a time: about 1 GB with their copies
+CALLS = 20_000_000  # call records in memory, at most
 _BYTES = 40  # of a record in a text, about
 _ROWS = 1 << 20  # rows that are read at a time
 TURNED = "longitudes run from 0 to 360: we subtract 360 from those above 180"
 
 
-def is_needed(path: Path, reading: Reading) -> bool:
-    """Whether a Parquet file or a text may hold more records than a block."""
+def exceeds(path: Path, records: int) -> bool:
+    """Whether a Parquet file or a text may hold more records."""
     if is_parquet(path):
         with complete_parquet(path):
-            return pq.read_metadata(path).num_rows > BLOCK
-    if path.stat().st_size < _BYTES * BLOCK:
-        return False
+            return pq.read_metadata(path).num_rows > records
+    return path.stat().st_size > _BYTES * records
+
+
+def is_needed(path: Path, reading: Reading) -> bool:
+    """Whether a Parquet file or a text may hold more records than a block; a text with decimal commas is read at once."""
+    if not exceeds(path, BLOCK) or is_parquet(path):
+        return exceeds(path, BLOCK)
     positions = first_rows(path, reading.columns, head(path).delimiter)[["lat", "lng"]]
-    return not positions.apply(lambda text: text.str.contains(",", regex=False)).any(axis=None)  # decimal commas
+    return not positions.apply(lambda text: text.str.contains(",", regex=False)).any(axis=None)
 
 
 def protect(
@@ -86,9 +92,7 @@ def protect(
         map(pq.read_table, protected), _block_of(publication.published[names.sort_values().index]), folder / "published"
     )
     further = [name for name in column_names(path) if name not in columns.values()]
-    given = Dataset(
-        pd.DataFrame(), _together(problems), path.stem, sha256_of(path), False, path.name, reading="; ".join(notes)
-    )
+    given = Dataset(pd.DataFrame(), _together(problems), path.stem, sha256_of(path), False, path.name, reading="; ".join(notes))
     tables = (publication.table(_records(file), names) for file in blocks)
     return Protected(tables, publication.manifest(further), pairs_of(names)), given
 

@@ -13,7 +13,7 @@ from mobpriv.base.system_noise import SystemGenerator
 from mobpriv.cli import app
 from mobpriv.mechanisms.icp import Mdav, Primule
 from mobpriv.mechanisms.visits import Geometric, LaplaceCounts, RandomisedResponse
-from mobpriv.own_data import call_protection, protection
+from mobpriv.own_data import call_protection, protection, streaming
 
 SEEDED = np.random.default_rng
 ANY = [Primule(k=3), Mdav(k=3), RandomisedResponse(epsilon=1.0), LaplaceCounts(epsilon=1.0), Geometric(epsilon=1.0)]
@@ -117,3 +117,29 @@ def test_the_command_writes_profiles_and_a_manifest(files, monkeypatch):
     assert table.shape == (7, 1 + 6)
     assert manifest["days"] == {"first": "2024-03-04", "weeks": 1, "zone": "Europe/Paris"}
     assert manifest["input"]["sha256"] == datasets.sha256_of(files / "my.csv")
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+@pytest.mark.parametrize("with_", ["primule(k=3)", "mdav(k=3)"])
+def test_a_file_that_exceeds_the_memory_as_one_that_does_not(files, monkeypatch, form, with_):
+    if form == "parquet":
+        pd.read_csv(files / "my.csv", parse_dates=["t"]).to_parquet(files / "my.parquet")
+    with (files / "my.csv").open("a") as file:
+        file.write(",2024-03-04 08:00:00+00:00,a\nu1,2024-03-04 09:00:00+00:00,z\n")
+    published, manifests = [], []
+    for records in (streaming.CALLS, 1):
+        monkeypatch.setattr(streaming, "CALLS", records)
+        arguments = ["protect", files / f"my.{form}", "--with", with_, "--zone", "Europe/Paris", "-o", files / f"{records}.csv"]
+        result = CliRunner().invoke(app, [*map(str, arguments)])
+        assert result.exit_code == 0, result.output
+        published.append((files / f"{records}.csv").read_text())
+        manifests.append(json.loads((files / f"{records}.csv.manifest.json").read_text()))
+    assert published[0] == published[1]
+    records = [manifest.pop("records") for manifest in manifests]
+    for of in records:
+        assert of["given"] == of["published"] + sum(of["left out"].values())
+    total = [of["given"] + sum(of["left out when read"].values()) for of in records]
+    assert total[0] == total[1] == 17 + 2 * (form == "csv")
+    assert [of["published"] for of in records] == [records[0]["published"]] * 2
+    same = [{key: manifest[key] for key in manifest if key != "output"} for manifest in manifests]
+    assert same[0] == same[1]
