@@ -80,14 +80,17 @@ def without_solutions(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
     return nbformat.from_dict({**notebook, "cells": kept})
 
 
-def without_links(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
-    """A notebook without links to other pages of the book, for a folder that has none of them."""
-    cells = [
-        nbformat.from_dict({**cell, "source": re.sub(r"\[([^\]]+)\]\((?!https?:|#)[^)]+\)", r"\1", cell.source)})
-        if cell.cell_type == "markdown"
-        else cell
-        for cell in notebook.cells
-    ]
+def for_jupyter(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
+    """A notebook for a folder without the book: no links to its pages, and headings in place of directives that Jupyter does not know."""
+    cells = []
+    for cell in notebook.cells:
+        if cell.cell_type == "markdown":
+            text = re.sub(r"\[([^\]]+)\]\((?!https?:|#)[^)]+\)", r"\1", cell.source)
+            text = re.sub(r":::\{exercise-start\} (.+)\n:label: .+\n:::", r"## Exercise: \1", text)
+            text = re.sub(r":::\{exercise-end\}\n:::", "", text).strip()
+            cell = nbformat.from_dict({**cell, "source": text})
+        if cell.source:
+            cells.append(cell)
     return nbformat.from_dict({**notebook, "cells": cells})
 
 
@@ -119,7 +122,7 @@ def _student(root: Path, folder: Path, workers: int) -> None:
     with zipfile.ZipFile(folder / "exercises.zip", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("README.txt", _READ_ME)
         for path in lessons(source):
-            archive.writestr(path.name, nbformat.writes(without_links(nbformat.read(path, as_version=4))))
+            archive.writestr(path.name, nbformat.writes(for_jupyter(nbformat.read(path, as_version=4))))
         for path in (key, *folder.glob("*.whl")):
             archive.write(path, path.name)
     found = leaks((folder / "student", folder / "exercises.zip"), secret_lines(root))

@@ -15,16 +15,17 @@ from typing import Any, NamedTuple
 
 import nbformat
 
+from mobpriv.base.numbers import counted
 from mobpriv.book.quantities import Names
 from mobpriv.book.results import ROOT
 
 CHECK = "check"  # tag of a cell that calls :func:`check`
 KEY = "answers.json"  # next to the notebooks of the student edition, or in book/_generated
 _ROUNDS = 20_000  # of the hash; a hundredth of a second, so that trying all numbers takes longer than solving the exercise
-_FACTORS = {  # whether the answer is a share -> a likely wrong factor
-    True: (100, "a share is between 0 and 1, not in %."),
-    False: (1000, "is it in m or km, in 1/m or 1/km?"),
-}
+_FACTORS = (  # pattern of the answer's unit -> a likely wrong factor
+    (r"share", 100, "a share is between 0 and 1, not in %."),
+    (r".*k?m", 1000, "is it in m or km, in 1/m or 1/km?"),
+)
 
 
 def check(notebook: str, quantity: str, number: Any, digits: int = 3) -> None:
@@ -49,10 +50,12 @@ def verdict(notebook: str, quantity: str, number: Any, root: Path = ROOT) -> str
         return f"Right: {answer['words']}."
     if _is(-value, answer):
         return "The size is right, the sign is not."
-    factor, hint = _FACTORS[answer["share"]]
-    if _is(value / factor, answer) or _is(value * factor, answer):
-        return f"Right up to a factor of {factor}: {hint}"
-    return f"Not right: {answer['words']}."
+    for unit, factor, hint in _FACTORS:
+        if re.fullmatch(unit, answer["unit"]) and (_is(value / factor, answer) or _is(value * factor, answer)):
+            return f"Right up to a factor of {factor}: {hint}"
+    if answer["unit"] == "share" and _is(1 - value, answer):
+        return "Right for the others: give 1 minus this share."
+    return f"Not right: {answer['words']} (compared: {counted(answer['digits'], 'significant digit')})."
 
 
 def _is(value: float, answer: dict) -> bool:
@@ -111,7 +114,7 @@ def key_of(records: dict[str, dict], names: Names, root: Path = ROOT) -> dict[st
             hashed = _hashed(salt, _rounded(value, asked.digits)[0])
             key.setdefault(notebook, {})[asked.quantity] = {
                 "words": words,
-                "share": quantity.unit == "share",
+                "unit": quantity.unit,
                 "digits": asked.digits,
                 "salt": salt,
                 "hash": hashed,

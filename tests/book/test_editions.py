@@ -48,7 +48,7 @@ def test_text_around_a_solution_in_the_same_cell_is_kept():
 
 def test_links_to_pages_that_a_student_lacks_become_words():
     text = "See [a term](../glossary.md), [a page](x.ipynb#part), [an address](https://example.org) and [below](#part)."
-    stripped = editions.without_links(nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell(text)]))
+    stripped = editions.for_jupyter(nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell(text)]))
     assert stripped.cells[0].source == "See a term, a page, [an address](https://example.org) and [below](#part)."
 
 

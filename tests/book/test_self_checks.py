@@ -47,9 +47,18 @@ def test_a_wrong_number_is_wrong(root, part):
     ],
 )
 def test_a_wrong_unit_is_named(root, quantity, factor, hint):
+    key = json.loads((root / self_checks.KEY).read_text(encoding="utf-8"))
+    key[NOTEBOOK]["toy.distance"]["unit"] = "km"
+    (root / self_checks.KEY).write_text(json.dumps(key), encoding="utf-8")
     said = says(ANSWERS[quantity] * factor, root, quantity)
     assert said.startswith("Right up to a factor of ")
     assert hint in said
+
+
+def test_a_number_without_a_length_gets_no_hint_on_lengths_and_digits_are_said(root):
+    assert "m or km" not in says(1000 * ANSWERS["toy.distance"], root)
+    assert says(0.5, root).endswith("(compared: 3 significant digits).")
+    assert says(1 - ANSWERS["open"], root, "open") == "Right for the others: give 1 minus this share."
 
 
 @pytest.mark.parametrize("number", [float("nan"), float("inf"), "0.0213", None, [0.0213], True])
