@@ -36,6 +36,7 @@ BLOCK = 2_000_000  # records in memory at a time: about 1 GB with their copies
 CALLS = 20_000_000  # call records in memory, at most
 _BYTES = 40  # of a record in a text, about
 _ROWS = 1 << 20  # rows that are read at a time
+_FAST = {"use_dictionary": ["user"], "compression": "lz4"}  # for temporary files: a third of the time
 TURNED = "longitudes run from 0 to 360: we subtract 360 from those above 180"
 
 
@@ -84,7 +85,7 @@ def protect(
         if len(part.traces):
             published = pa.Table.from_pandas(publication.draw(part.traces[list(COLUMNS)]), preserve_index=False)
             protected.append(folder / f"{k}.parquet")
-            pq.write_table(published.set_column(0, "user", published["user"].cast(NAMES)), protected[-1])
+            pq.write_table(published.set_column(0, "user", published["user"].cast(NAMES)), protected[-1], **_FAST)
     if not protected:
         raise ValueError(f"{path.name} holds no records")
     names = publication.names()
@@ -146,7 +147,7 @@ def _split(tables: Iterable[pa.Table], block_of: dict[str, int], folder: Path) -
             block = of_code[user.indices.fill_null(-1).to_numpy()]
             for k in np.unique(block):
                 if k not in writers:
-                    writers[k] = files.enter_context(pq.ParquetWriter(folder / f"{k}.parquet", rows.schema))
+                    writers[k] = files.enter_context(pq.ParquetWriter(folder / f"{k}.parquet", rows.schema, **_FAST))
                 writers[k].write_table(rows.filter(pa.array(block == k)))
     return [folder / f"{k}.parquet" for k in sorted(writers)]
 
