@@ -73,9 +73,10 @@ def page(root: Path) -> str:
 
 
 def _timed(asked: Mapping[str, int], every: Mapping[str, Exercise]) -> str:
-    """A line an exercise, with its minutes; ``project`` is no exercise of a notebook."""
-    titles = {label: every[label].title if label in every else "The project" for label in asked}
-    return _indented([f"[{titles[label]}]({label}), {minutes} min" for label, minutes in asked.items()])
+    """A line an exercise, with its minutes and its file; ``project`` is no exercise of a notebook."""
+    lines = {label: f"[The project]({label})" for label in asked}
+    lines |= {label: f"[{every[label].title}]({label}) in `{every[label].notebook}.ipynb`" for label in asked if label in every}
+    return _indented([f"{lines[label]}, {minutes} min" for label, minutes in asked.items()])
 
 
 def _indented(items: list[str]) -> str:

@@ -37,14 +37,18 @@ class {title}:
         positive("alpha", self.alpha, "m")
 
     def _alter(self, rng: np.random.Generator, lat: np.ndarray, lng: np.ndarray) -> None:
-        """Change one user's positions, in degrees, with her own random numbers: nothing yet."""
+        """Change one user's positions, in degrees, with her own random numbers: nothing yet.
+
+        ``lat[:], lng[:] = mobpriv.ground.geo.move(lat, lng, east, north)`` moves them by metres, also at the poles and the date line.
+        """
 
     def protect(self, traces: Traces, rng: np.random.Generator) -> Traces:
         """The protected traces."""
         _, offsets = by_user(traces)  # user i has the rows offsets[i] … offsets[i + 1] − 1
         lat, lng = (traces[column].to_numpy().copy() for column in ("lat", "lng"))  # the given table must not change
         per_user(self._alter, rng, offsets, lat, lng)
-        return as_traces(traces.assign(lat=lat, lng=lng))
+        published = as_traces(traces.assign(lat=lat, lng=lng))
+        return published  # to leave out records: mobpriv.traces.table.rows(published, kept), with a mask
 '''
 
 _TEST = '''"""{title} keeps the contract of mechanisms; add what the paper promises."""
