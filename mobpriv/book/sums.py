@@ -62,21 +62,22 @@ def by_figure(verdicts: Iterable[Verdict], titles: Mapping[str, str], drawings: 
     ``drawings``: figures without a claim -> what they show. ``prefix``: prefix of the numbers of a chapter's figures.
     """
     claims_by_figure: dict[str, dict[str, list[str]]] = {}
+    places: dict[tuple[str, str], str] = {}  # figure of the paper, notebook -> where the first claim is shown
     for cells in by_claim(verdicts):
         claim = cells[0].claim
         words = f'<a href="{page_of(claim.paper)}.html#{anchor(claim)}">{claim.id}</a> ({_VERBS[outcome(cells)][0].removeprefix("is ")})'
         for figure in figures_of(claim.place):
             if figure.split()[1].startswith(prefix):
                 claims_by_figure.setdefault(figure, {}).setdefault(claim.notebook, []).append(words)
+                places.setdefault((figure, claim.notebook), claim.figure or f"notebooks/{claim.notebook}.ipynb")
     if in_both := {*claims_by_figure} & {*drawings}:
         raise ValueError(f"{', '.join(sorted(in_both))}: listed under drawings (without a claim), but a claim is about it")
     lines = []
     for figure in sorted([*claims_by_figure, *drawings], key=_in_order):
         lines.append(f"- **{figure}.**" + (f" {drawings[figure]} We test no claim about it." if figure in drawings else ""))
         for name, entries in claims_by_figure.get(figure, {}).items():
-            lines.append(
-                f"  - [{titles[name]}](notebooks/{name}.ipynb) {'Claims' if entries[1:] else 'Claim'} {', '.join(entries)}."
-            )
+            claims = f"{'Claims' if entries[1:] else 'Claim'} {', '.join(entries)}"
+            lines.append(f"  - [{titles[name]}]({places[figure, name]}) {claims}.")
     return "\n".join(lines) + "\n"
 
 

@@ -71,6 +71,8 @@ def test_each_figure_has_its_pages_and_claims_or_what_it_shows():
         "- **Table 1.**",
         f"  - {nb} Claim {third} (agrees).",
     ]
+    labelled = found(AGREES, place="Figure 10", figure="fig-ten")
+    assert "[Who?](fig-ten) Claim" in sums.by_figure(labelled, titles, {})  # the figure, not the top of its page
     assert "Figure 10" not in sums.by_figure(verdicts, titles, {}, "2")
     with pytest.raises(ValueError, match="Figure 10: listed under drawings"):
         sums.by_figure(verdicts, titles, {"Figure 10": "A drawing."})
