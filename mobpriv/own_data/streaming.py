@@ -94,7 +94,9 @@ def protect(
     )
     further = [name for name in column_names(path) if name not in columns.values()]
     given = Dataset(pd.DataFrame(), _together(problems), path.stem, sha256_of(path), False, path.name, reading="; ".join(notes))
-    tables = (publication.table(_records(file), names) for file in blocks)
+    tables = (
+        publication.table(_records(file), names) for file in blocks or protected[:1]
+    )  # an empty table, if nothing is published
     return Protected(tables, publication.manifest(further), pairs_of(names)), given
 
 

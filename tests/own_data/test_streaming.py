@@ -111,3 +111,14 @@ def test_only_mechanisms_that_protect_each_user_alone(records):
         of_first = published[published["user"] == first]
         pd.testing.assert_series_equal(of_first["lat"], kind().protect(alone, np.random.default_rng(1))["lat"])
     assert HMC not in streaming.USER_BY_USER
+
+
+@pytest.mark.parametrize("ending", ["parquet", "csv"])
+def test_a_mechanism_that_publishes_nothing(records, tmp_path, monkeypatch, ending):
+    written(records, tmp_path / "my.parquet", "parquet")
+    at_once = protected(tmp_path / "my.parquet", "promesse(alpha=1e9)", tmp_path / f"once.{ending}")
+    monkeypatch.setattr(streaming, "BLOCK", 500)
+    in_blocks = protected(tmp_path / "my.parquet", "promesse(alpha=1e9)", tmp_path / f"blocks.{ending}")
+    assert list(in_blocks[0]) == list(at_once[0])
+    assert len(in_blocks[0]) == len(at_once[0]) == 0
+    assert in_blocks[1:3] == at_once[1:3]
