@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from mobpriv.datasets import Dataset, Reading, is_parquet, sha256_of
+from mobpriv.datasets.formats import READERS
 from mobpriv.datasets.lines import REMEDIES, LeftOut
 from mobpriv.datasets.tables import (
     categorical_names,
@@ -36,16 +37,16 @@ BLOCK = 2_000_000  # records in memory at a time: about 1 GB with their copies
 CALLS = 20_000_000  # call records in memory, at most
 _BYTES = 40  # of a record in a text, about
 _ROWS = 1 << 20  # rows that are read at a time
-_FAST = {"use_dictionary": ["user"], "compression": "lz4"}  # for temporary files: a third of the time
+_FAST = {"use_dictionary": ["user"], "compression": "lz4"}  # for temporary files: half the time
 TURNED = "longitudes run from 0 to 360: we subtract 360 from those above 180"
 
 
 def exceeds(path: Path, records: int) -> bool:
-    """Whether a Parquet file or a text may hold more records."""
+    """Whether a Parquet file or a text may hold more records; files of other formats are always read at once."""
     if is_parquet(path):
         with complete_parquet(path):
             return pq.read_metadata(path).num_rows > records
-    return path.stat().st_size > _BYTES * records
+    return path.suffix.lower() not in READERS and path.stat().st_size > _BYTES * records
 
 
 def is_needed(path: Path, reading: Reading) -> bool:

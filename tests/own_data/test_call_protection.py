@@ -143,3 +143,11 @@ def test_a_file_that_exceeds_the_memory_as_one_that_does_not(files, monkeypatch,
     assert [of["published"] for of in records] == [records[0]["published"]] * 2
     same = [{key: manifest[key] for key in manifest if key != "output"} for manifest in manifests]
     assert same[0] == same[1]
+
+
+def test_another_format_than_text_and_parquet_is_read_at_once_whatever_its_size(files, monkeypatch):
+    pd.read_csv(files / "my.csv", parse_dates=["t"]).to_feather(files / "my.feather")
+    monkeypatch.setattr(streaming, "CALLS", 1)
+    arguments = ["protect", files / "my.feather", "--with", "primule(k=3)", "--zone", "Europe/Paris", "-o", files / "out.csv"]
+    result = CliRunner().invoke(app, [*map(str, arguments)])
+    assert result.exit_code == 0, result.output
