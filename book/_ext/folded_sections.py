@@ -14,30 +14,63 @@ CLAIMS, OPEN = "The paper's claims on this page", ("What else we found", "Repeat
 
 
 def fold(app, doctree):
-    """Folds the sections of a notebook's page behind those that fit; the first is open up to its fourth table."""
+    """Folds the sections of a notebook's page behind those that fit; the first is open up to its fourth table.
+
+    A further notebook of the page is seen up to its first figure; this is counted before its sections are.
+    """
     name = app.env.docname
     if not name.startswith("notebooks/") or name.endswith("_lesson"):  # exercises are worked through from the first to the last
         return
     page = next(doctree.findall(nodes.section), None)
     for raw in page.findall(nodes.raw) if page else ():
         raw[:] = [nodes.Text(re.sub(r'(?s)<div class="numbers-box">.*?</table></div>', _long_folded, raw.astext()))]
-    words = tables = 0
+    further = [part for part in page.children if _is_notebook(part)] if page else []
+    heads = [child for part in further for child in part.children[: _head(part)]]
+    words, tables = (sum(sizes) for sizes in zip((0, 0), *map(_size, heads), strict=True))
     first = True
     for part in page.children if page else ():
-        title = part[0].astext().replace("\u2019", "'") if isinstance(part, nodes.section) else ""
-        if title == CLAIMS:
-            _behind(part, "Show the claims")
-            continue
-        tables_before = tables
-        own_words, own_tables = _size(part)
-        words, tables = words + own_words, tables + own_tables
-        if title and title not in OPEN and (words > WORDS or tables > TABLES):
-            if not first:
-                _behind(part, "Show this section")
-            elif tables > TABLES:
-                _behind(part, "Show the rest of this section", _fitting(part, TABLES - tables_before))
-            words, tables = WORDS + 1, TABLES + 1  # the later sections, too
-        first = first and not title
+        for section in part.children[_head(part) :] if part in further else [part]:
+            words, tables = _fold_section(section, words, tables, first)
+            first = first and not _title(section)
+
+
+def _fold_section(part: nodes.Node, words: int, tables: int, first: bool) -> tuple[int, int]:
+    """Folds a part of the page that does not fit behind ``words`` and ``tables``; returns both with it."""
+    title = _title(part)
+    if title == CLAIMS:
+        _behind(part, "Show the claims")
+        return words, tables
+    tables_before = tables
+    own_words, own_tables = _size(part)
+    words, tables = words + own_words, tables + own_tables
+    if title and title not in OPEN and (words > WORDS or tables > TABLES):
+        if not first:
+            _behind(part, "Show this section")
+        elif tables > TABLES:
+            _behind(part, "Show the rest of this section", _fitting(part, TABLES - tables_before))
+        words, tables = WORDS + 1, TABLES + 1  # the later sections, too
+    return words, tables
+
+
+def _title(part: nodes.Node) -> str:
+    return part[0].astext().replace("\u2019", "'") if isinstance(part, nodes.section) else ""
+
+
+def _is_notebook(part: nodes.Node) -> bool:
+    """Whether a section is a further notebook of the page: only these open with an answer."""
+    return isinstance(part, nodes.section) and any(
+        "answer" in child.get("classes", ()) for child in part.findall(nodes.container)
+    )
+
+
+def _head(notebook: nodes.section) -> int:
+    """The number of children of a further notebook up to its main figure; without one, up to its first section."""
+    for i, child in enumerate(notebook.children):
+        if isinstance(child, nodes.section):
+            return i
+        if any("<figure" in raw.astext() for raw in child.findall(nodes.raw)):
+            return i + 1
+    return len(notebook.children)
 
 
 def _long_folded(table: re.Match) -> str:

@@ -25,6 +25,7 @@ from mobpriv.book import (
     course,
     dependencies,
     ledger,
+    merged,
     notebook_pages,
     notebooks,
     openings,
@@ -70,7 +71,7 @@ def build(root: Path = ROOT, workers: int = 2, quick: bool = False, render: bool
     An interrupted build continues after the last finished notebook.
     """
     names = sorted(path.stem for path in (root / "notebooks").glob("*.ipynb"))
-    listed = {name for part in _contents(root).values() for name in _notebooks(part)}
+    listed = {name for chapter in _contents(root).values() for name in _notebooks(chapter)}
     if listed != set(names):
         missing = [f"book/_toc.yml lacks notebooks/{name}" for name in names if name not in listed]
         raise BuildFailed(
@@ -94,7 +95,16 @@ def embedded_runs(root: Path) -> dict[str, str]:
 
 
 def chapters_of(root: Path) -> dict[str, list[str]]:
-    """Title of a chapter -> its files in order."""
+    """Title of a chapter -> the files of its pages and of their parts, in order."""
+    parts = {f"notebooks/{page}": [f"notebooks/{name}" for name in names] for page, names in merged.parts(root).items()}
+    return {
+        title: [file for page in pages_listed for file in (page, *parts.get(page, ()))]
+        for title, pages_listed in pages_of(root).items()
+    }
+
+
+def pages_of(root: Path) -> dict[str, list[str]]:
+    """Title of a chapter -> the files of its pages in order."""
 
     def files(node):
         if isinstance(node, dict):
@@ -344,15 +354,19 @@ def write_pages(embedded: dict[str, str], root: Path) -> None:
     """
     book, contents, generated = evaluation(root), _contents(root), root / "book" / "_generated"
     shutil.rmtree(generated / "downloads", ignore_errors=True)
+    parts_of = merged.parts(root)
+    parts = {name for names in parts_of.values() for name in names}
     for old in (root / "book" / "notebooks").glob("*.ipynb"):
-        if old.stem not in embedded:
+        if old.stem not in embedded or old.stem in parts:
             old.unlink()
     for letter, files in zip(_letters(contents), contents.values(), strict=True):
-        numbers = count(1)  # figures of our own are numbered by part: R1, R2, … in Re-identification
+        numbers = count(1)  # figures of our own are numbered by chapter: R1, R2, … in Re-identification
         for name in _notebooks(files):
-            page = _page(book, name, embedded[name], root, lambda counter=numbers, part=letter: f"{part}{next(counter)}")
-            _write_if_changed(root / "book" / "notebooks" / f"{name}.ipynb", nbformat.writes(page) + "\n")
             _write_downloads(book, name, embedded[name], root)
+            if name not in parts:
+                runs_of = {part: embedded[part] for part in (name, *parts_of.get(name, ()))}
+                page = _page(book, runs_of, root, lambda counter=numbers, letter=letter: f"{letter}{next(counter)}")
+                _write_if_changed(root / "book" / "notebooks" / f"{name}.ipynb", nbformat.writes(page) + "\n")
     titles = {name: notebooks.title(name, root) for name in embedded}
     chapters = {caption: {name: titles[name] for name in _notebooks(files)} for caption, files in contents.items()}
     supplementary = _notebooks(chapters_of(root).get(SUPPLEMENT, []))
@@ -382,7 +396,7 @@ def write_pages(embedded: dict[str, str], root: Path) -> None:
         _write_if_changed(generated / f"{name}.md", text)
     written_by_hand = (path.read_text(encoding="utf-8") for path in (root / "book").glob("*.md"))
     for name in {name for text in written_by_hand for name in re.findall(r"_generated/figure_(\w+)\.md", text)}:
-        drawn = figure(root / "book" / "notebooks" / f"{name}.ipynb")
+        drawn = figure(name, root)
         _write_if_changed(generated / f"figure_{name}.md", f"```{{raw}} html\n{drawn}\n```\n")
     of_lessons = {name: book.records[run][name] for name, run in embedded.items() if name.endswith("_lesson")}
     of_lessons = {name: record for name, record in of_lessons.items() if record["results"]}  # the student edition has none
@@ -419,21 +433,36 @@ def _letters(captions: Iterable[str]) -> list[str]:
     return taken
 
 
-def _page(book: Evaluation, name: str, embedded_run: str, root: Path, number: Callable[[], str]) -> nbformat.NotebookNode:
-    """The page of a notebook run on its embedded data, run ``embedded_run``; ``number``: gives the next number for a figure."""
-    records = book.of(name, embedded_run)
-    data = embedded_run in records and records[embedded_run]["provenance"]["data"]
-    page_verdicts = [verdict for verdict in book.verdicts if verdict.claim.notebook == name]
-    errata = [erratum for erratum in book.errata if erratum.notebook == name]
-    opening = openings.opening(page_verdicts, book.answers.get(name), book.registry)
-    cards = ledger.verdicts_in_words(page_verdicts, book.registry) if page_verdicts else ""
-    below = openings.closing(name, cards, book.findings.get(name, ()), errata, records.get(embedded_run))
-    stale = [run for run in records if (run, name) in book.stale]
-    opening = "\n\n".join(filter(None, [opening, pages.OLDER_CODE if stale else ""]))
-    foot = pages.footer(name, records, book.registry, stale)
-    notebook = nbformat.read(executed(root, embedded_run, name), as_version=4)
-    synthetic_title = book.registry.title(embedded_run) if data and data["synthetic"] else ""
-    return notebook_pages.page(notebook, opening, [("below", below), ("provenance", foot)], number, synthetic_title)
+def _page(book: Evaluation, runs_of: dict[str, str], root: Path, number: Callable[[], str]) -> nbformat.NotebookNode:
+    """The page of notebooks, each run on its embedded data; ``runs_of``: notebook -> that run; ``number``: gives the next number for a figure."""
+    main, *further = runs_of
+    page_verdicts = {name: [verdict for verdict in book.verdicts if verdict.claim.notebook == name] for name in runs_of}
+    on_page = [verdict for name in runs_of for verdict in page_verdicts[name]]
+    openings_of = {main: openings.opening(on_page, book.answers.get(main), book.registry)}
+    openings_of |= {name: openings.opening([], book.answers.get(name), book.registry) for name in further}
+    all_records = {name: book.of(name, run) for name, run in runs_of.items()}
+    titles = {name: notebooks.title(name, root) if further else "" for name in runs_of}
+    parts, feet = [], []
+    for name, run in runs_of.items():
+        records = all_records[name]
+        stale = [other for other in records if (other, name) in book.stale]
+        data = run in records and records[run]["provenance"]["data"]
+        parts.append(
+            notebook_pages.Part(
+                name,
+                nbformat.read(executed(root, run, name), as_version=4),
+                "\n\n".join(filter(None, [openings_of[name], pages.OLDER_CODE if stale else ""])),
+                book.registry.title(run) if data and data["synthetic"] else "",
+            )
+        )
+        feet.append(pages.footer(name, records, book.registry, stale, titles[name]))
+    below = openings.closing(
+        {name: (titles[name], all_records[name].get(run)) for name, run in runs_of.items()},
+        ledger.verdicts_in_words(on_page, book.registry) if on_page else "",
+        [finding for name in runs_of for finding in book.findings.get(name, ())],
+        [erratum for erratum in book.errata if erratum.notebook in runs_of],
+    )
+    return notebook_pages.page(parts, [("below", below), ("provenance", "\n\n".join(feet))], number)
 
 
 def _write_downloads(book: Evaluation, name: str, embedded_run: str, root: Path) -> None:
@@ -446,10 +475,10 @@ def _write_downloads(book: Evaluation, name: str, embedded_run: str, root: Path)
     provenance.write_atomically(downloads / "numbers" / f"{name}.csv", pages.numbers(name, records, book.names, book.registry))
 
 
-def figure(page: Path) -> str:
-    """The main figure of a page for another page, as HTML; "" if there is none."""
-    htmls = map(notebook_pages.html_of, notebook_pages.headlines(nbformat.read(page, as_version=4).cells))
-    return next((html for html in htmls if "<figure" in html), "")
+def figure(name: str, root: Path) -> str:
+    """The main figure of a notebook as on its page, as HTML for another page; "" if there is none."""
+    drawn = map(notebook_pages.html_of, notebook_pages.headlines(merged.cells(name, root)))
+    return next((html for html in drawn if "<figure" in html), "")
 
 
 def _copy(source: Path, target: Path) -> None:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import nbformat
 
-from mobpriv.book import notebooks, yaml_files
+from mobpriv.book import merged, notebooks, yaml_files
 
 _WORDS_A_MINUTE = 100  # of a reader who wants to understand
 
@@ -105,8 +105,7 @@ _BELOW = ("mobpriv-below", "mobpriv-provenance", "mobpriv-drawing")  # cells of 
 def words(name: str, root: Path) -> int:
     """The number of words that a reader sees on a page, without folds, code and tables of numbers."""
     if _is_notebook(name, root):
-        cells = nbformat.read(root / "book" / "notebooks" / f"{name}.ipynb", as_version=4).cells
-        text = "\n\n".join(c.source for c in cells if c.cell_type == "markdown" and c.id not in _BELOW)
+        text = "\n\n".join(c.source for c in merged.cells(name, root) if c.cell_type == "markdown" and c.id not in _BELOW)
     else:
         text = (root / "book" / f"{name}.md").read_text(encoding="utf-8")
     text = re.sub(r"<details.*?</details>|^```.*?^```|^\$\$.*?\$\$|^:::[^\n]*$", " ", text, flags=re.DOTALL | re.MULTILINE)

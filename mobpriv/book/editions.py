@@ -14,6 +14,7 @@ import sys
 import tempfile
 import zipfile
 from collections.abc import Collection, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 
 import nbformat
@@ -250,7 +251,7 @@ def _teacher(root: Path, folder: Path) -> None:
     embedded, every = build.embedded_runs(root), course.exercises(root)
     evaluated = build.evaluation(root)
     answers = {name: answer.says for name, answer in evaluated.answers.items()}
-    figure = lambda name: build.figure(root / "book" / "notebooks" / f"{name}.ipynb")  # noqa: E731
+    figure = partial(build.figure, root=root)
     for path in lessons(root):
         run = embedded[path.stem]
         executed = nbformat.read(build.executed(root, run, path.stem), as_version=4)

@@ -1,8 +1,9 @@
-"""An executed notebook as a page of the book: answer and figure first, code folded, verdicts and provenance last."""
+"""Executed notebooks as a page of the book: answer and figure first, code folded, verdicts and provenance last."""
 
 import ast
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
 
 import nbformat
 
@@ -16,27 +17,35 @@ _SYNTHETIC = """:::{{div}} synthetic
 **Synthetic data.** All people and vehicles in the {title} are invented.
 :::"""
 _FOLDED = ("set-up", "experiment")  # titles of the folds
-_LINK = '<a href="#result">The main {kind} of this section</a> is at the top of this page.'
+_LINK = '<a href="#{place}">The main {kind} of this section</a> is at the top of this page.'
+_HEADING = re.compile(r"^(?=#+ )", re.MULTILINE)
 
 
-def page(
-    executed: nbformat.NotebookNode,
-    opening: str,
-    closing: Iterable[tuple[str, str]],
-    number: Callable[[], str],
-    synthetic: str,
-) -> nbformat.NotebookNode:
-    """The page of an executed notebook.
+class Part(NamedTuple):
+    """A notebook on a page."""
 
-    ``opening``: MyST below the title.
-    ``closing``: (id, MyST) of the sections after the notebook.
+    name: str
+    executed: nbformat.NotebookNode
+    opening: str  # MyST below its title
+    synthetic: str = ""  # name of the synthetic data that it uses
+
+
+def page(parts: Sequence[Part], closing: Iterable[tuple[str, str]], number: Callable[[], str]) -> nbformat.NotebookNode:
+    """The page of executed notebooks: the first gives the title, each further one is a section.
+
+    ``closing``: (id, MyST) of the sections after the notebooks.
     ``number``: gives the next number for a figure without a number of its paper.
-    ``synthetic``: name of the synthetic data used, "" if none.
     """
-    notebook = nbformat.from_dict(executed)
-    cells = results_first(opened(notebook.cells, opening, synthetic))
+    main, *further = parts
+    notebook = nbformat.from_dict(main.executed)
+    cells = results_first(opened(notebook.cells, main.opening, main.synthetic))
+    for part in further:
+        cells += _section(part, "" if part.synthetic == main.synthetic else part.synthetic)
     figure_code = [cell.source for cell in cells if _kind(cell) == "figure"]
-    notebook.cells = [part for cell in _folded(cells) for part in _with_its_data_below(cell, synthetic)]
+    synthetic = {part.name: part.synthetic for part in further}
+    notebook.cells = [
+        shown for cell in _folded(cells) for shown in _with_its_data_below(cell, synthetic.get(part_of(cell), main.synthetic))
+    ]
     for cell in notebook.cells:
         for output in cell.get("outputs", ()):
             if "text/html" in output.get("data", {}):
@@ -50,6 +59,25 @@ def page(
 
 def _markdown(text: str, name: str) -> nbformat.NotebookNode:
     return nbformat.v4.new_markdown_cell(text, id=f"mobpriv-{name}")
+
+
+def _section(part: Part, synthetic: str) -> list:
+    """The cells of a notebook as a section with its own target, headings a level lower; ``synthetic``: data to name, if any."""
+    opening = re.sub(r"(?s)^```\{eval-rst\}.*?^```\n", "", part.opening, flags=re.MULTILINE)  # a page has one description
+    cells = results_first(opened(nbformat.from_dict(part.executed).cells, opening, synthetic), f"result-{part.name}")
+    cells[0].source = f"({part.name})=\n{cells[0].source}"
+    for i, cell in enumerate(cells):
+        if cell.cell_type == "markdown":
+            text, *blocks = re.split(r"(?s)(^(?:```|~~~).*?^(?:```|~~~)[^\n]*$)", cell.source, flags=re.MULTILINE)
+            lower = [_HEADING.sub("#", words) if j % 2 == 0 else words for j, words in enumerate([text, *blocks])]
+            cell.source = "".join(lower)
+        cell.id, cell.metadata["part"] = f"{part.name}-{i}", part.name
+    return cells
+
+
+def part_of(cell) -> str:
+    """The notebook whose section a cell of a page is in; "" in the first notebook of a page."""
+    return cell.metadata.get("part", "")
 
 
 def numbered(html: str, number: Callable[[], str]) -> str:
@@ -79,19 +107,23 @@ def html_of(cell) -> str:
     return "".join("".join(output["data"].get("text/html", "")) for output in cell.outputs if "data" in output)
 
 
-def results_first(cells: list) -> list:
-    """The cells with the main results behind the first cell, and a link where they were; exercises keep their order."""
+def results_first(cells: list, place: str = "result") -> list:
+    """The cells with the main results behind the first cell, and a link where they were; exercises keep their order.
+
+    ``place``: the id of the place of the main results.
+    """
     main = headlines(cells)
     if not main or any(_SOLUTION in cell.metadata.get("tags", []) for cell in cells):
         return cells
     top, *others = cells
-    top.source += '\n\n<div id="result"></div>'
-    return [top, *main, *(_link(cell) if cell in main else cell for cell in others)]
+    top.source += f'\n\n<div id="{place}"></div>'
+    return [top, *main, *(_link(cell, place) if cell in main else cell for cell in others)]
 
 
-def _link(result) -> nbformat.NotebookNode:
+def _link(result, place: str) -> nbformat.NotebookNode:
     """The line that leads from a section to its main result."""
-    return _markdown(_LINK.format(kind="figure" if "<figure" in html_of(result) else "table"), f"link-{result.id}")
+    kind = "figure" if "<figure" in html_of(result) else "table"
+    return _markdown(_LINK.format(place=place, kind=kind), f"link-{result.id}")
 
 
 def _kind(cell) -> str:

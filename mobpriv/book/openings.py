@@ -37,14 +37,16 @@ def opening(verdicts: Sequence[Verdict], answer: Answer | None, registry: Regist
     return "\n".join([*described, "::::{div} answer", "", *(f"{line}\n" for line in lines), "::::"]) if lines else ""
 
 
-def closing(notebook: str, verdicts: str, findings: Sequence[str], errata: Sequence[Erratum], record: dict | None) -> str:
-    """The sections below a notebook: further findings, ``verdicts``, the command that repeats the run, errata.
+def closing(
+    records: dict[str, tuple[str, dict | None]], verdicts: str, findings: Sequence[str], errata: Sequence[Erratum]
+) -> str:
+    """The sections below the notebooks of a page: further findings, ``verdicts``, the commands that repeat the runs, errata.
 
-    ``record``: the record of its embedded run.
+    ``records``: notebook -> its title if there are several, and the record of its embedded run.
     """
     parts = ["## What else we found\n\n" + "\n".join(f"- {text}" for text in findings) if findings else "", verdicts]
-    if record:
-        parts.append(f"## Repeat this page\n\n{_repeat(notebook, record)}")
+    if repeated := [_repeat(notebook, title, record) for notebook, (title, record) in records.items() if record]:
+        parts.append("\n\n".join(["## Repeat this page", *repeated]))
     if errata:
         parts.append(f"**Errata shown on this page:** {', '.join(f'[{e.id}](#{anchor(e)})' for e in errata)}.")
     return "\n\n".join(part for part in parts if part)
@@ -154,12 +156,10 @@ def _on(names: Sequence[str]) -> str:
     return names[0] if names == ["across data sets"] else f"on {enumerated([*map(named, names)])}"
 
 
-def _repeat(notebook: str, record: dict) -> str:
+def _repeat(notebook: str, title: str, record: dict) -> str:
     seconds = shown(max(round(record["provenance"]["seconds"]), 1))
-    command = record["provenance"]["command"]
+    command, what = record["provenance"]["command"], f"*{title}*" if title else "this page"
     if not record["provenance"]["data"]:
-        return f"To repeat this page, run `{command}` (it takes {seconds}\u00a0s and needs no data)."
+        return f"To repeat {what}, run `{command}` (it takes {seconds}\u00a0s and needs no data)."
     other_data = f"For [a table of your own](../own-data.md), run `mobpriv run {notebook} --data FILE`"
-    return (
-        f"To repeat this page, run `{command}` (it takes {seconds}\u00a0s on the data that come with the book). {other_data}."
-    )
+    return f"To repeat {what}, run `{command}` (it takes {seconds}\u00a0s on the data that come with the book). {other_data}."

@@ -18,8 +18,8 @@ from mobpriv.book.runs import Registry
 from mobpriv.book.verdicts import ACROSS, NO_DATA, QUICK, Verdict, data_set_title
 
 
-def footer(notebook: str, records: dict[str, dict], registry: Registry, stale: Sequence[str] = ()) -> str:
-    """Provenance (folded) and downloads in MyST; paths are relative to ``book/notebooks/``."""
+def footer(notebook: str, records: dict[str, dict], registry: Registry, stale: Sequence[str] = (), title: str = "") -> str:
+    """Provenance (folded) and downloads in MyST; paths are relative to ``book/notebooks/``; ``title``: on a page with several notebooks."""
     facts = {
         registry.title(run): {
             **provenance_row(record["provenance"], registry.title(run)),
@@ -39,7 +39,7 @@ def footer(notebook: str, records: dict[str, dict], registry: Registry, stale: S
     return "\n".join(
         [
             *(_stale_note(stale, registry) if stale else []),
-            "::::{dropdown} Where the numbers on this page come from",
+            f"::::{{dropdown}} Where the numbers {f'of “{title}”' if title else 'on this page'} come from",
             ":class-container: provenance",
             "",
             _origins(facts),

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from mobpriv import __version__
 from mobpriv.book import provenance, yaml_files
-from mobpriv.book.build import chapters_of
+from mobpriv.book.build import pages_of
 from mobpriv.book.results import ROOT
 
 _APPENDICES = ("ledger", "supplement")  # first files of the chapters that are appendices
@@ -57,7 +57,7 @@ def write(file: Path, root: Path = ROOT) -> int:
 
 def document(root: Path, site: Path) -> str:
     """All pages of the book as one HTML document next to the folder ``site``."""
-    files_of = {"": ["index"], **chapters_of(root)}
+    files_of = {"": ["index"], **pages_of(root)}
     files = [file for files in files_of.values() for file in files]
     html = {file: (site / f"{file}.html").read_text(encoding="utf-8") for file in files}
     places = {f"{file}.html": f"page-{i}" for i, file in enumerate(files, 1)}

@@ -521,6 +521,24 @@ def test_every_notebook_stands_in_the_table_of_contents(tmp_path):
         build.build(root, render=False)
 
 
+def test_a_page_holds_the_notebooks_that_are_merged_into_it(tmp_path, built):
+    figure = "from IPython.display import HTML\nHTML('<figure><span class=\"figure-number\"></span></figure>')"
+    root = project(tmp_path, "one", "three")
+    for name in ("one", "two", "three"):
+        make(root, name, SAVES, figure, tags={3: "figure"})
+    (root / "book" / "merged.yml").write_text("one: [two]\n")
+    built(root)
+    assert {path.stem for path in (root / "book" / "notebooks").glob("*.ipynb")} == {"one", "three"}
+    page = (root / "book" / "notebooks" / "one.ipynb").read_text()
+    assert re.findall(r"Figure (\w+)\.", page) == ["T1", "T2"]
+    assert [f"mobpriv run {name}`" in page for name in ("one", "two", "three")] == [True, True, False]
+    assert "Figure T2." in build.figure("two", root)
+    assert "Figure T1." in build.figure("one", root)
+    assert (root / "book" / "_generated" / "downloads" / "source" / "two.ipynb").is_file()
+    assert [file for files in build.chapters_of(root).values() for file in files][:2] == ["notebooks/one", "notebooks/two"]
+    assert "notebooks/two" not in [file for files in build.pages_of(root).values() for file in files]
+
+
 def test_figures_of_two_parts_that_begin_alike_have_letters_of_their_own(tmp_path, built):
     figure = "from IPython.display import HTML\nHTML('<figure><span class=\"figure-number\"></span></figure>')"
     parts = {"one": "About", "two": "A mechanism", "three": "A"}

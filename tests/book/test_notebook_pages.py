@@ -5,7 +5,7 @@ from itertools import count
 import nbformat
 
 from mobpriv.book import notebook_pages
-from mobpriv.book.notebook_pages import numbered
+from mobpriv.book.notebook_pages import Part, numbered
 
 STREAM = {"output_type": "stream", "name": "stdout", "text": "12 users, 3 halves.\nanother line\n"}
 
@@ -39,9 +39,9 @@ USUAL = (
 )
 
 
-def page(*cells, opening="OPENING", closing=(), synthetic="synthetic region"):
-    numbers = count(1)
-    return notebook_pages.page(notebook(*(cells or USUAL)), opening, closing, lambda: f"R{next(numbers)}", synthetic).cells
+def page(*cells, opening="OPENING", closing=(), synthetic="synthetic region", further=()):
+    numbers, main = count(1), Part("nb", notebook(*(cells or USUAL)), opening, synthetic)
+    return notebook_pages.page([main, *further], closing, lambda: f"R{next(numbers)}").cells
 
 
 def test_the_answer_stands_between_the_title_and_the_first_words():
@@ -54,7 +54,7 @@ def test_the_answer_stands_between_the_title_and_the_first_words():
     assert page(code("x = 1"), synthetic="")[1].source == "**The claim.** Words."
     for source in ("# Alone", "# With a line\n\n\n"):  # no words below the title
         alone = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell(source)])
-        assert notebook_pages.page(alone, "", (), lambda: "R1", False).cells[0].source == source.strip()
+        assert notebook_pages.page([Part("nb", alone, "")], (), lambda: "R1").cells[0].source == source.strip()
 
 
 def drawn(words: str, *tags: str):
@@ -73,6 +73,31 @@ def test_the_main_figure_follows_the_answer_and_has_the_first_number():
         ]
         assert cells[0].source.endswith('<div id="result"></div>')
         assert notebook_pages.headlines(cells) == [cells[1]]
+
+
+def test_a_further_notebook_is_a_section_with_its_own_answer_figure_and_target():
+    words = nbformat.v4.new_markdown_cell("## Details\n\n```python\n# a comment\n```\n\n### More")
+    opening = "```{eval-rst}\n.. meta::\n   :description: Three.\n```\n\n::::{div} answer\n**Three.**\n::::"
+    second = Part("second", notebook(code("x = 2"), words, drawn("two")), opening, "synthetic city")
+    cells = page(drawn("one"), further=[second], closing=[("below", "## Repeat")])
+    part = [cell for cell in cells if notebook_pages.part_of(cell) == "second"]
+    assert part[0].source == (
+        '(second)=\n(label)=\n## Figure 1: a title\n\n::::{div} answer\n**Three.**\n::::\n\n<div id="result-second"></div>'
+    )
+    assert "Figure R2.</span>two" in notebook_pages.html_of(part[1])
+    assert "invented" in part[2].source  # the second notebook uses other synthetic data
+    assert [cell.source for cell in part if cell.source.startswith("###")] == [
+        "### Details\n\n```python\n# a comment\n```\n\n#### More"
+    ]
+    assert any('href="#result-second"' in cell.source for cell in part)
+    assert [notebook_pages.part_of(cell) for cell in cells if cell not in part] == [""] * (len(cells) - len(part))
+    assert len({cell.id for cell in cells}) == len(cells)
+    assert cells[-1].source.count("show(") == 2  # the code of the figures of both
+
+
+def test_synthetic_data_are_named_once_on_a_page():
+    second = Part("second", notebook(code("x = 2")), "", "synthetic region")
+    assert sum("invented" in cell.source for cell in page(code("x = 1"), further=[second])) == 1
 
 
 def test_a_notebook_without_a_title_keeps_its_cells():

@@ -137,7 +137,7 @@ def test_what_is_true_by_definition_stands_behind_what_could_have_come_out_other
 
 def test_below_a_notebook_stand_findings_verdicts_errata_and_the_command():
     erratum = Erratum("E3.7", "thesis", "§1", "w", "d", "nb", "True")
-    text = openings.closing("nb", "CARDS", ["Silence costs 30 %.", "Noise costs more."], [erratum], RECORD)
+    text = openings.closing({"nb": ("", RECORD)}, "CARDS", ["Silence costs 30 %.", "Noise costs more."], [erratum])
     parts = [
         "- Silence costs 30 %.\n- Noise costs more.",
         "CARDS",
@@ -146,9 +146,14 @@ def test_below_a_notebook_stand_findings_verdicts_errata_and_the_command():
     ]
     assert sorted(parts, key=text.index) == parts
     assert "mobpriv run nb --data FILE" in text
-    without = openings.closing("nb", "", [], [], {"provenance": {**RECORD["provenance"], "data": None}})
+    without = openings.closing({"nb": ("", {"provenance": {**RECORD["provenance"], "data": None}})}, "", [], [])
     assert "--data" not in without
-    assert openings.closing("nb", "", [], [], None) == ""
+    assert openings.closing({"nb": ("", None)}, "", [], []) == ""
+
+
+def test_below_several_notebooks_stands_the_command_of_each():
+    text = openings.closing({"nb": ("Who?", RECORD), "other": ("How many?", RECORD), "none": ("Never run", None)}, "", [], [])
+    assert [line.partition(",")[0] for line in text.splitlines()[2::2]] == ["To repeat *Who?*", "To repeat *How many?*"]
 
 
 def test_a_path_gives_each_page_its_answer_and_names_those_of_the_supplement():

@@ -22,7 +22,9 @@ if _missing and os.environ.get("CI"):
     raise RuntimeError(f"in CI the built book must be tested, and it {_missing}")
 needs_the_book = pytest.mark.skipif(_missing is not None, reason=str(_missing))
 
-PAGES = sorted(p.relative_to(SITE).as_posix() for p in SITE.rglob("*.html") if not {"_static", "_sources"} & set(p.parts))
+FILES = sorted(p.relative_to(SITE).as_posix() for p in SITE.rglob("*.html") if not {"_static", "_sources"} & set(p.parts))
+FORWARDS = [page for page in FILES if 'http-equiv="refresh"' in (SITE / page).read_text(encoding="utf-8")[:400]]
+PAGES = [page for page in FILES if page not in FORWARDS]
 
 
 class _Quiet(http.server.SimpleHTTPRequestHandler):

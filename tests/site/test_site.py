@@ -6,7 +6,10 @@ from html.parser import HTMLParser
 from urllib.parse import unquote, urldefrag, urlencode, urljoin, urlparse
 
 import pytest
-from built_site import PAGES, SITE, needs_the_book, visited
+from built_site import FORWARDS, PAGES, SITE, needs_the_book, visited
+
+from mobpriv.book import merged
+from mobpriv.book.results import ROOT
 
 pytestmark = needs_the_book
 
@@ -39,6 +42,15 @@ def test_no_internal_link_is_dead():
             )
             dead += [] if exists else [f"{page}: {href}"]
     assert not dead
+
+
+def test_the_address_of_a_merged_notebook_leads_to_its_part_of_the_page():
+    parts = {f"notebooks/{name}.html": (page, name) for page, names in merged.parts(ROOT).items() for name in names}
+    assert sorted(parts) == FORWARDS
+    for forward, (page, name) in parts.items():
+        anchor = name.replace("_", "-")
+        assert f"url={page}.html#{anchor}" in (SITE / forward).read_text("utf-8")
+        assert anchor in Anchors((SITE / "notebooks" / f"{page}.html").read_text("utf-8")).ids
 
 
 def test_every_page_has_a_description():
