@@ -10,13 +10,13 @@ from docutils import nodes
 
 WORDS, TABLES = 1150, 4  # on a page at once
 ROWS, CELLS = 15, 250  # rows and words of a table that is shown at once
-CLAIMS, OPEN = "The paper's claims on this page", ("What else we found", "Repeat this page")
+CLAIMS, FOUND, REPEAT = "The paper's claims on this page", "What else we found", "Repeat this page"
 
 
 def fold(app, doctree):
     """Folds the sections of a notebook's page behind those that fit; the first is open up to its fourth table.
 
-    A further notebook of the page is seen up to its first figure; this is counted before its sections are.
+    A further notebook of the page is seen up to its first figure; this is counted before the sections are.
     """
     name = app.env.docname
     if not name.startswith("notebooks/") or name.endswith("_lesson"):  # exercises are worked through from the first to the last
@@ -27,15 +27,15 @@ def fold(app, doctree):
     further = [part for part in page.children if _is_notebook(part)] if page else []
     heads = [child for part in further for child in part.children[: _head(part)]]
     words, tables = (sum(sizes) for sizes in zip((0, 0), *map(_size, heads), strict=True))
-    first = True
+    first, never = True, {REPEAT} if further else {REPEAT, FOUND}
     for part in page.children if page else ():
         for section in part.children[_head(part) :] if part in further else [part]:
-            words, tables = _fold_section(section, words, tables, first)
+            words, tables = _fold_section(section, words, tables, first, never)
             first = first and not _title(section)
 
 
-def _fold_section(part: nodes.Node, words: int, tables: int, first: bool) -> tuple[int, int]:
-    """Folds a part of the page that does not fit behind ``words`` and ``tables``; returns both with it."""
+def _fold_section(part: nodes.Node, words: int, tables: int, first: bool, never: set[str]) -> tuple[int, int]:
+    """Folds a part of the page that does not fit behind ``words`` and ``tables``, but none of ``never``; returns both with it."""
     title = _title(part)
     if title == CLAIMS:
         _behind(part, "Show the claims")
@@ -43,7 +43,7 @@ def _fold_section(part: nodes.Node, words: int, tables: int, first: bool) -> tup
     tables_before = tables
     own_words, own_tables = _size(part)
     words, tables = words + own_words, tables + own_tables
-    if title and title not in OPEN and (words > WORDS or tables > TABLES):
+    if title and title not in never and (words > WORDS or tables > TABLES):
         if not first:
             _behind(part, "Show this section")
         elif tables > TABLES:

@@ -10,6 +10,7 @@ from typing import Self
 import numba
 import numpy as np
 import pandas as pd
+from scipy.sparse import csr_array
 
 from mobpriv.base.ranges import one_of
 from mobpriv.ground.grid import S2Grid, SquareGrid
@@ -89,34 +90,34 @@ def topsoe(a: HeatMaps, b: HeatMaps) -> np.ndarray:
     """
     cells = np.union1d(a.cells, b.cells)
     x, y = a.shares, b.shares
+    y_of_cell = csr_array((y.data, np.searchsorted(cells, b.cells)[y.indices], y.indptr), (y.shape[0], len(cells))).tocsc()
     return _topsoe(
         x.data,
         np.searchsorted(cells, a.cells)[x.indices],
         x.indptr.astype(np.int64),
-        y.data,
-        np.searchsorted(cells, b.cells)[y.indices],
-        y.indptr.astype(np.int64),
-        len(cells),
+        y_of_cell.data,
+        y_of_cell.indices.astype(np.int64),
+        y_of_cell.indptr.astype(np.int64),
+        y.shape[0],
         numba.get_num_threads(),
     )
 
 
 @numba.njit(cache=True, parallel=True)
-def _topsoe(x, x_cell, x_start, y, y_cell, y_start, cells, threads):
-    out = np.empty((len(x_start) - 1, len(y_start) - 1))
+def _topsoe(x, x_cell, x_start, y, y_user, y_start, users, threads):
+    """Each cell of a row meets the users who share it: the cells that only one map has cost nothing."""
+    out = np.full((len(x_start) - 1, users), 2 * np.log(2.0))
     y_log = y * np.log(y)
     for first in numba.prange(threads):
-        dense = np.zeros(cells)  # one dense map per thread, reset after each row
         for row in range(first, len(x_start) - 1, threads):
+            d = out[row]
             for i in range(x_start[row], x_start[row + 1]):
-                dense[x_cell[i]] = x[i]
-            for column in range(len(y_start) - 1):
-                d = 2 * np.log(2.0)
-                for j in range(y_start[column], y_start[column + 1]):
-                    p = dense[y_cell[j]]
-                    if p > 0:
-                        d += p * np.log(p) + y_log[j] - (p + y[j]) * np.log(p + y[j])
-                out[row, column] = max(d, 0.0)
-            for i in range(x_start[row], x_start[row + 1]):
-                dense[x_cell[i]] = 0.0
+                if not x[i] > 0:  # an altered map may keep a cell without a share
+                    continue
+                p, p_log = x[i], x[i] * np.log(x[i])
+                for j in range(y_start[x_cell[i]], y_start[x_cell[i] + 1]):
+                    both = p + y[j]
+                    d[y_user[j]] += p_log + y_log[j] - both * np.log(both)
+            for column in range(users):
+                d[column] = max(d[column], 0.0)
     return out

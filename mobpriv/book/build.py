@@ -436,28 +436,27 @@ def _letters(captions: Iterable[str]) -> list[str]:
 def _page(book: Evaluation, runs_of: dict[str, str], root: Path, number: Callable[[], str]) -> nbformat.NotebookNode:
     """The page of notebooks, each run on its embedded data; ``runs_of``: notebook -> that run; ``number``: gives the next number for a figure."""
     main, *further = runs_of
-    page_verdicts = {name: [verdict for verdict in book.verdicts if verdict.claim.notebook == name] for name in runs_of}
-    on_page = [verdict for name in runs_of for verdict in page_verdicts[name]]
-    openings_of = {main: openings.opening(on_page, book.answers.get(main), book.registry)}
-    openings_of |= {name: openings.opening([], book.answers.get(name), book.registry) for name in further}
+    judged = {name: [verdict for verdict in book.verdicts if verdict.claim.notebook == name] for name in runs_of}
+    words = {main: openings.WORDS, **dict.fromkeys(further, openings.WORDS_OF_PART)}
     all_records = {name: book.of(name, run) for name, run in runs_of.items()}
-    titles = {name: notebooks.title(name, root) if further else "" for name in runs_of}
     parts, feet = [], []
     for name, run in runs_of.items():
         records = all_records[name]
         stale = [other for other in records if (other, name) in book.stale]
         data = run in records and records[run]["provenance"]["data"]
+        opening = openings.opening(judged[name], book.answers.get(name), book.registry, words[name])
         parts.append(
             notebook_pages.Part(
                 name,
                 nbformat.read(executed(root, run, name), as_version=4),
-                "\n\n".join(filter(None, [openings_of[name], pages.OLDER_CODE if stale else ""])),
+                "\n\n".join(filter(None, [opening, pages.OLDER_CODE if stale else ""])),
                 book.registry.title(run) if data and data["synthetic"] else "",
             )
         )
-        feet.append(pages.footer(name, records, book.registry, stale, titles[name]))
+        feet.append(pages.footer(name, records, book.registry, stale, notebooks.title(name, root) if further else ""))
+    on_page = [verdict for verdicts_of_one in judged.values() for verdict in verdicts_of_one]
     below = openings.closing(
-        {name: (titles[name], all_records[name].get(run)) for name, run in runs_of.items()},
+        {name: all_records[name].get(run) for name, run in runs_of.items()},
         ledger.verdicts_in_words(on_page, book.registry) if on_page else "",
         [finding for name in runs_of for finding in book.findings.get(name, ())],
         [erratum for erratum in book.errata if erratum.notebook in runs_of],

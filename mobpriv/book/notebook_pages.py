@@ -16,6 +16,7 @@ _SET_UP = {"parameters", "injected-parameters", "quick", "input"}
 _SYNTHETIC = """:::{{div}} synthetic
 **Synthetic data.** All people and vehicles in the {title} are invented.
 :::"""
+_SELECTION = ":::{div} selection"
 _FOLDED = ("set-up", "experiment")  # titles of the folds
 _LINK = '<a href="#{place}">The main {kind} of this section</a> is at the top of this page.'
 _HEADING = re.compile(r"^(?=#+ )", re.MULTILINE)
@@ -46,6 +47,7 @@ def page(parts: Sequence[Part], closing: Iterable[tuple[str, str]], number: Call
     notebook.cells = [
         shown for cell in _folded(cells) for shown in _with_its_data_below(cell, synthetic.get(part_of(cell), main.synthetic))
     ]
+    notebook.cells = _each_selection_once(notebook.cells)
     for cell in notebook.cells:
         for output in cell.get("outputs", ()):
             if "text/html" in output.get("data", {}):
@@ -73,6 +75,12 @@ def _section(part: Part, synthetic: str) -> list:
             cell.source = "".join(lower)
         cell.id, cell.metadata["part"] = f"{part.name}-{i}", part.name
     return cells
+
+
+def _each_selection_once(cells: list) -> list:
+    """The cells without the line on the data of a notebook that reads the same data as an earlier one of the page."""
+    first = {cell.source: i for i, cell in reversed([*enumerate(cells)])}
+    return [cell for i, cell in enumerate(cells) if not cell.source.startswith(_SELECTION) or first[cell.source] == i]
 
 
 def part_of(cell) -> str:
@@ -175,4 +183,4 @@ def _with_its_data_below(cell, title: str) -> list:
     text = " ".join(f"{line[0].upper()}{line[1:]}." for line in lines if line)
     text = re.sub(r"(?<=\d),(?=\d{3}\b)", NARROW, text)
     label = f"**Data ({title}).**" if title else "**Data.**"
-    return [cell, _markdown(f":::{{div}} selection\n{label} {text}\n:::", f"data-{cell.id}")] if text else [cell]
+    return [cell, _markdown(f"{_SELECTION}\n{label} {text}\n:::", f"data-{cell.id}")] if text else [cell]

@@ -18,7 +18,10 @@ from mobpriv.book.verdicts import Verdict, data_set_title, enumerated, wording
 _JUDGED = (*SCORED_VERDICTS, BY_DEFINITION, IMPOSSIBLE, NOT_COMPARABLE)
 CLAIMS = 4  # the most that open a page
 _ALL = '<a href="#the-paper-s-claims-on-this-page">{words}</a>'  # leads to the section of claims
-_WORDS = 97  # of an opening, whose last claims are left to the section of claims, so that the figure comes early
+WORDS, WORDS_OF_PART = (
+    97,
+    70,
+)  # of an opening, whose last claims are left to the section of claims, so that the figure comes early
 
 
 class Answer(NamedTuple):
@@ -28,25 +31,23 @@ class Answer(NamedTuple):
     matters: str = ""  # why the answer matters
 
 
-def opening(verdicts: Sequence[Verdict], answer: Answer | None, registry: Registry) -> str:
+def opening(verdicts: Sequence[Verdict], answer: Answer | None, registry: Registry, words: int = WORDS) -> str:
     """The lines below a page's title in MyST, with the page's description; ``verdicts``: those of this notebook."""
     says, matters = (f"**{answer.says}**", answer.matters) if answer else ("", "")
-    parts = [says, _claims(verdicts, registry, _WORDS - _words(f"{says} {matters}")), matters]
+    parts = [says, _claims(verdicts, registry, words - _words(f"{says} {matters}")), matters]
     lines = [part for part in parts if part]
     described = ["```{eval-rst}", ".. meta::", f"   :description: {answer.says}", "```", ""] if answer else []
     return "\n".join([*described, "::::{div} answer", "", *(f"{line}\n" for line in lines), "::::"]) if lines else ""
 
 
-def closing(
-    records: dict[str, tuple[str, dict | None]], verdicts: str, findings: Sequence[str], errata: Sequence[Erratum]
-) -> str:
+def closing(records: dict[str, dict | None], verdicts: str, findings: Sequence[str], errata: Sequence[Erratum]) -> str:
     """The sections below the notebooks of a page: further findings, ``verdicts``, the commands that repeat the runs, errata.
 
-    ``records``: notebook -> its title if there are several, and the record of its embedded run.
+    ``records``: notebook -> the record of its embedded run.
     """
     parts = ["## What else we found\n\n" + "\n".join(f"- {text}" for text in findings) if findings else "", verdicts]
-    if repeated := [_repeat(notebook, title, record) for notebook, (title, record) in records.items() if record]:
-        parts.append("\n\n".join(["## Repeat this page", *repeated]))
+    if repeated := {notebook: record["provenance"] for notebook, record in records.items() if record}:
+        parts.append(f"## Repeat this page\n\n{_repeat(repeated)}")
     if errata:
         parts.append(f"**Errata shown on this page:** {', '.join(f'[{e.id}](#{anchor(e)})' for e in errata)}.")
     return "\n\n".join(part for part in parts if part)
@@ -156,10 +157,15 @@ def _on(names: Sequence[str]) -> str:
     return names[0] if names == ["across data sets"] else f"on {enumerated([*map(named, names)])}"
 
 
-def _repeat(notebook: str, title: str, record: dict) -> str:
-    seconds = shown(max(round(record["provenance"]["seconds"]), 1))
-    command, what = record["provenance"]["command"], f"*{title}*" if title else "this page"
-    if not record["provenance"]["data"]:
-        return f"To repeat {what}, run `{command}` (it takes {seconds}\u00a0s and needs no data)."
-    other_data = f"For [a table of your own](../own-data.md), run `mobpriv run {notebook} --data FILE`"
-    return f"To repeat {what}, run `{command}` (it takes {seconds}\u00a0s on the data that come with the book). {other_data}."
+def _repeat(provenances: dict[str, dict]) -> str:
+    commands = [
+        f"`{one['command']}` ({shown(max(round(one['seconds']), 1))}\u00a0s{'' if one['data'] else ', needs no data'})"
+        for one in provenances.values()
+    ]
+    taking = [name for name, one in provenances.items() if one["data"]]
+    own = f"For [a table of your own](../own-data.md), run `mobpriv run {taking[0]} --data FILE`" if taking else ""
+    own += ", or the other notebooks in the same way" if len(taking) > 1 else ""
+    times = "the times are for the data that come with the book" if taking else ""
+    return " ".join(
+        filter(None, [f"To repeat this page, run {enumerated(commands)}{'; ' * bool(times)}{times}.", own and f"{own}."])
+    )

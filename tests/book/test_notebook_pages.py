@@ -95,9 +95,12 @@ def test_a_further_notebook_is_a_section_with_its_own_answer_figure_and_target()
     assert cells[-1].source.count("show(") == 2  # the code of the figures of both
 
 
-def test_synthetic_data_are_named_once_on_a_page():
-    second = Part("second", notebook(code("x = 2")), "", "synthetic region")
-    assert sum("invented" in cell.source for cell in page(code("x = 1"), further=[second])) == 1
+def test_the_data_that_two_notebooks_use_are_named_once_on_a_page():
+    second = Part("second", notebook(*USUAL), "", "synthetic region")
+    cells = page(further=[second])
+    assert [sum(words in cell.source for cell in cells) for words in ("invented", "12 users, 3 halves")] == [1, 1]
+    other = Part("other", notebook(*USUAL), "", "synthetic city")
+    assert sum("12 users, 3 halves" in cell.source for cell in page(further=[other])) == 2  # of another data set
 
 
 def test_a_notebook_without_a_title_keeps_its_cells():

@@ -137,23 +137,26 @@ def test_what_is_true_by_definition_stands_behind_what_could_have_come_out_other
 
 def test_below_a_notebook_stand_findings_verdicts_errata_and_the_command():
     erratum = Erratum("E3.7", "thesis", "§1", "w", "d", "nb", "True")
-    text = openings.closing({"nb": ("", RECORD)}, "CARDS", ["Silence costs 30 %.", "Noise costs more."], [erratum])
+    text = openings.closing({"nb": RECORD}, "CARDS", ["Silence costs 30 %.", "Noise costs more."], [erratum])
     parts = [
         "- Silence costs 30 %.\n- Noise costs more.",
         "CARDS",
-        "`mobpriv run nb` (it takes 12\u00a0s",
+        "`mobpriv run nb` (12\u00a0s)",
         "[E3.7](#erratum-e3-7)",
     ]
     assert sorted(parts, key=text.index) == parts
     assert "mobpriv run nb --data FILE" in text
-    without = openings.closing({"nb": ("", {"provenance": {**RECORD["provenance"], "data": None}})}, "", [], [])
+    without = openings.closing({"nb": {"provenance": {**RECORD["provenance"], "data": None}}}, "", [], [])
     assert "--data" not in without
-    assert openings.closing({"nb": ("", None)}, "", [], []) == ""
+    assert openings.closing({"nb": None}, "", [], []) == ""
 
 
 def test_below_several_notebooks_stands_the_command_of_each():
-    text = openings.closing({"nb": ("Who?", RECORD), "other": ("How many?", RECORD), "none": ("Never run", None)}, "", [], [])
-    assert [line.partition(",")[0] for line in text.splitlines()[2::2]] == ["To repeat *Who?*", "To repeat *How many?*"]
+    needs_none = {"provenance": {"seconds": 0.2, "command": "mobpriv run other", "data": None}}
+    text = openings.closing({"nb": RECORD, "other": needs_none, "never run": None}, "", [], [])
+    assert "run `mobpriv run nb` (12\u00a0s) and `mobpriv run other` (1\u00a0s, needs no data); the times" in text
+    assert text.endswith("run `mobpriv run nb --data FILE`.")
+    assert openings.closing({"nb": RECORD, "two": RECORD}, "", [], []).endswith("or the other notebooks in the same way.")
 
 
 def test_a_path_gives_each_page_its_answer_and_names_those_of_the_supplement():
