@@ -9,6 +9,7 @@ import re
 from docutils import nodes
 
 WORDS, TABLES = 1150, 4  # on a page at once
+WORDS_OF_SEVERAL = 950  # on a page with several notebooks, whose openings and figures come on top
 ROWS, CELLS = 15, 250  # rows and words of a table that is shown at once
 CLAIMS, FOUND, REPEAT = "The paper's claims on this page", "What else we found", "Repeat this page"
 
@@ -26,7 +27,9 @@ def fold(app, doctree):
         raw[:] = [nodes.Text(re.sub(r'(?s)<div class="numbers-box">.*?</table></div>', _long_folded, raw.astext()))]
     further = [part for part in page.children if _is_notebook(part)] if page else []
     heads = [child for part in further for child in part.children[: _head(part)]]
-    words, tables = (sum(sizes) for sizes in zip((0, 0), *map(_size, heads), strict=True))
+    words, tables = (
+        sum(sizes) for sizes in zip((WORDS - WORDS_OF_SEVERAL if further else 0, 0), *map(_size, heads), strict=True)
+    )
     first, never = True, {REPEAT} if further else {REPEAT, FOUND}
     for part in page.children if page else ():
         for section in part.children[_head(part) :] if part in further else [part]:

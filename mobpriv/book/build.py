@@ -370,13 +370,14 @@ def write_pages(embedded: dict[str, str], root: Path) -> None:
     titles = {name: notebooks.title(name, root) for name in embedded}
     chapters = {caption: {name: titles[name] for name in _notebooks(files)} for caption, files in contents.items()}
     supplementary = _notebooks(chapters_of(root).get(SUPPLEMENT, []))
+    answers_of_pages = {name: answer for name, answer in book.answers.items() if name not in parts}
     texts, supplement = {}, []
     for (caption, (setting, *_)), chapter in zip(contents.items(), chapters.values(), strict=True):
         main_pages, further_pages = (
             {name: text for name, text in chapter.items() if (name in supplementary) is off} for off in (False, True)
         )
         if chapter:
-            texts[f"path_{setting}"] = openings.path(main_pages, book.verdicts, book.answers, further_pages)
+            texts[f"path_{setting}"] = openings.path(main_pages, book.verdicts, answers_of_pages, further_pages)
         if further_pages:
             supplement += [f"## {caption}", "", openings.listed(further_pages, {})]  # each page opens with its answer
     for paper, on_paper in ledger.grouped_by(lambda verdict: verdict.claim.paper, book.verdicts).items():

@@ -5,10 +5,16 @@ The adversary knows the training half. He attacks the published test half with A
 the traces as recorded, and on traces that he protected with the same mechanism (the adversary who knows the mechanism).
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
+import pickle
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import cache, cached_property
 from itertools import pairwise, permutations
+from pathlib import Path
+from typing import Self
 
+import numba
 import numpy as np
 import pandas as pd
 from scipy.special import gammaln
@@ -16,10 +22,13 @@ from scipy.special import gammaln
 from mobpriv import metrics
 from mobpriv.attacks import APAttack
 from mobpriv.attacks.policies import min_k, reidentified
-from mobpriv.base import estimates
+from mobpriv.base import estimates, processes
 from mobpriv.experiments.days import AttackSetting
+from mobpriv.experiments.pulp_beyond import protected_with_settings
 from mobpriv.experiments.thesis_3 import attacks
-from mobpriv.mechanisms import HMC, W4M, GeoI, Nothing, Promesse, TriLateration
+from mobpriv.experiments.thesis_6 import coverage
+from mobpriv.mechanisms import HMC, W4M, GeoI, Hybrid, Nothing, Promesse, TriLateration
+from mobpriv.pulp import SWEEPS, models, profile, pu_ratio, recommend
 from mobpriv.traces.table import Traces, by_user, rows
 
 VALUES = {  # mechanism -> the words for a setting, and the values of its parameter that we try, from weak to strong protection
@@ -28,18 +37,46 @@ VALUES = {  # mechanism -> the words for a setting, and the values of its parame
     "W4M": ("{} with k = {}", (2, 4, 8)),
     "TriLateration": ("{} at {:g} m", (300.0, 1000.0, 3000.0)),  # radius
 }
+RATIOS = (1.0, 2.0, 3.0)  # of privacy to utility that all users of PULP request
 _FINER = "AP-Attack on 400 m"
 ATTACKS = ("AP-Attack", _FINER, "POI-Attack", "PIT-Attack")
 TRAINED = ("recorded", "protected")
 _UTILITIES = {"coverage": 1, "time": -1}  # quantity -> 1 if more is more useful, -1 if less is
-_SEED_OFFSET = 1000  # the adversary's random numbers are not the users'
+_SEED_OFFSET = {"secret": 0, "known": 1000}  # half -> added to the seed: the adversary's random numbers are not the users'
+
+
+@dataclass(frozen=True)
+class OwnSetting:
+    """PULP's law PU-ratio (§IV): each user gets the mechanism and parameter that her own trace asks for, at this ratio.
+
+    The model of a user is fitted to the trace that is to be protected, as in the paper. A user without a model has no trace
+    published.
+    """
+
+    ratio: float
+    name = "PULP"
+    random = True
+
+
+@dataclass(frozen=True)
+class OwnMechanism:
+    """The hybrid (thesis, chapter 6): each user gets Geo-I, Promesse, TriLateration or HMC with the thesis's parameters.
+
+    The proxy chooses by AP-, POI- and PIT-Attack, trained on the recorded traces; the AP-Attack on 400 m took no part.
+    """
+
+    name = "Hybrid-LPPM"
+    random = True
+
+
+CHOICES = {f"PULP at w = {ratio:g}": OwnSetting(ratio) for ratio in RATIOS} | {"Hybrid-LPPM": OwnMechanism()}  # one per user
 
 
 def settings(known: Traces) -> dict[str, object]:
-    """Name of each setting that we try -> its mechanism. The papers' settings are among them."""
+    """Name of each setting that we try -> its mechanism. The papers' settings are among them, then the choices for each user."""
     kinds = {"Geo-I": lambda length: GeoI(2 / length), "Promesse": Promesse, "W4M": W4M, "TriLateration": TriLateration}
     tried = {words.format(name, value): kinds[name](value) for name, (words, values) in VALUES.items() for value in values}
-    return {"none": Nothing(), **tried, "HMC": HMC(known)}
+    return {"none": Nothing(), **tried, "HMC": HMC(known), **CHOICES}
 
 
 def mechanism_in(setting: str) -> str:
@@ -54,12 +91,35 @@ def _fitted(known: Traces) -> dict[str, object]:
 
 
 class Trial:
-    """The attacks and metrics on one setting of days and users, for any number of mechanisms."""
+    """The attacks and metrics on one setting of days and users, for any number of mechanisms.
+
+    As a context manager it runs the draws of a random mechanism in as many processes as numba has threads. A draw has few steps
+    that threads make faster, so processes save more. The numbers are the same.
+    """
 
     def __init__(self, setting: AttackSetting, seeds: Sequence[int]):
         self.setting, self.seeds = setting, seeds
-        self.recorded = _fitted(setting.known)
         self._distances = cache(lambda half: W4M().pairs(getattr(setting, half)))  # of all k
+        self._models = cache(lambda half: models(profile(getattr(setting, half), workers=numba.get_num_threads())))
+        self._hybrid = cache(self._hybrid_for)
+        self._ending, self._pool, self._file = ExitStack(), None, None
+
+    def __enter__(self) -> Self:
+        workers = min(numba.get_num_threads(), len(self.seeds))
+        if workers > 1:
+            self._file = self._ending.enter_context(processes.temporary_folder("mobpriv-trial-")) / "setting.pickle"
+            self._file.write_bytes(pickle.dumps(self.setting, protocol=pickle.HIGHEST_PROTOCOL))
+            self._pool = self._ending.enter_context(processes.pool(workers))
+        return self
+
+    def __exit__(self, *error) -> None:
+        self._ending.__exit__(*error)
+        self._pool = None
+
+    @cached_property
+    def recorded(self) -> dict[str, object]:
+        """The attacks, trained on the recorded traces."""
+        return _fitted(self.setting.known)
 
     def measure(self, mechanism) -> dict[str, list]:
         """Quantity -> a value per user, in the order of ``setting.users``: the mean over the repetitions, NaN if not defined for her.
@@ -72,18 +132,43 @@ class Trial:
         * ``time``: distance between her published and her original place at the same time, in m.
         * ``places``: F-score of her POIs that are found again, which is 1 − POI privacy.
         """
-        repetitions = [self._of_draw(*halves) for halves in self._published(mechanism)]
+        seeds = self.seeds if mechanism.random else self.seeds[:1]
+        common = {half: self._common(mechanism, half) for half in _SEED_OFFSET}
+        if self._pool and len(seeds) > 1:
+            draws = [self._pool.submit(_drawn, self._file, mechanism, seed, common) for seed in seeds]
+            repetitions = [draw.result() for draw in draws]
+        else:
+            repetitions = [self.draw(mechanism, seed, common) for seed in seeds]
         stacked = {name: np.array([draw[name] for draw in repetitions], float) for name in repetitions[0]}
         return {name: _mean(values).tolist() for name, values in stacked.items()}
 
-    def _published(self, mechanism) -> Iterator[tuple[Traces, Traces]]:
-        for seed in self.seeds if mechanism.random else self.seeds[:1]:
-            halves = (("secret", seed), ("known", seed + _SEED_OFFSET))
-            yield tuple(self._protected(mechanism, half, np.random.default_rng(s)) for half, s in halves)
+    def _common(self, mechanism, half: str):
+        """What all repetitions of a mechanism on this half share: W4M's distances of pairs, PULP's recommendations; else None."""
+        if isinstance(mechanism, W4M):
+            return self._distances(half)
+        if isinstance(mechanism, OwnSetting):
+            return recommend(self._models(half), lambda candidates: pu_ratio(candidates, mechanism.ratio))
+        return None
 
-    def _protected(self, mechanism, half: str, rng: np.random.Generator) -> Traces:
-        distances = {"pairs": self._distances(half)} if isinstance(mechanism, W4M) else {}
-        return mechanism.protect(getattr(self.setting, half), rng, **distances)
+    def draw(self, mechanism, seed: int, common: Mapping[str, object]) -> dict[str, np.ndarray]:
+        """The values of :meth:`measure` in one repetition; ``common``: half -> what all repetitions share."""
+        halves = {half: self._protected(mechanism, half, seed + offset, common[half]) for half, offset in _SEED_OFFSET.items()}
+        return self._of_draw(halves["secret"], halves["known"])
+
+    def _protected(self, mechanism, half: str, seed: int, common) -> Traces:
+        traces, rng = getattr(self.setting, half), np.random.default_rng(seed)
+        if isinstance(mechanism, W4M):
+            return mechanism.protect(traces, rng, pairs=common)
+        if isinstance(mechanism, OwnSetting):
+            return protected_with_settings(traces, common, SWEEPS, None, seed)[0]
+        if isinstance(mechanism, OwnMechanism):
+            return self._hybrid(half).protect(traces, rng)
+        return mechanism.protect(traces, rng)
+
+    def _hybrid_for(self, half: str) -> Hybrid:
+        hmc = _Published(HMC(self.setting.known).protect(getattr(self.setting, half), np.random.default_rng(0)))
+        choosing = [fitted for name, fitted in self.recorded.items() if name != _FINER]
+        return Hybrid([GeoI(), Promesse(), TriLateration(), hmc], choosing, coverage, owners=self.setting.person or None)
 
     def _of_draw(self, published: Traces, training: Traces) -> dict[str, np.ndarray]:
         users, person, secret = self.setting.users, self.setting.person, self.setting.secret
@@ -108,6 +193,28 @@ class Trial:
         return values | {name: of_user.reindex(users).to_numpy(float) for name, of_user in measured.items()}
 
 
+class _Published:
+    """What HMC, which is not random, publishes of a half: computed once for all repetitions."""
+
+    name, random = HMC.name, False
+
+    def __init__(self, traces: Traces):
+        self.traces = traces
+
+    def protect(self, traces: Traces, rng: np.random.Generator) -> Traces:
+        return self.traces
+
+
+def _drawn(file: Path, mechanism, seed: int, common: Mapping[str, object]) -> dict[str, np.ndarray]:
+    """:meth:`Trial.draw` in a process of its own, which reads the setting once."""
+    return processes.in_one_thread(_trial(file).draw, mechanism, seed, common)
+
+
+@cache
+def _trial(file: Path) -> Trial:
+    return Trial(pickle.loads(file.read_bytes()), ())
+
+
 def _mean(values: np.ndarray) -> np.ndarray:
     """The mean over the draws (rows) in which a value is defined; NaN without one."""
     defined = ~np.isnan(values)
@@ -125,6 +232,21 @@ def dominating(values: Mapping[str, Mapping[str, Sequence[float]]], level: float
     pairs = list(permutations(values, 2))
     each = 1 - (1 - level) / max(len(pairs), 1)
     return [(worse, better) for worse, better in pairs if _dominates(values[better], values[worse], each)]
+
+
+def best_single(values: Mapping[str, Mapping[str, Sequence[float]]], choice: str) -> tuple[str, estimates.Estimate] | None:
+    """The setting for all users that is at least as useful as a choice for each user, and re-identifies the fewest of them.
+
+    Useful: by the mean area coverage. Returns its name, and the share re-identified under it minus that under the choice, paired
+    over the users; None if no setting is as useful. The best of many looks better than it is, so the difference favours the one
+    setting for all.
+    """
+    least = np.mean(values[choice]["coverage"])
+    useful = [name for name, of in values.items() if name not in CHOICES and np.mean(of["coverage"]) >= least]
+    if not useful:
+        return None
+    best = min(useful, key=lambda name: np.mean(values[name]["either"]))
+    return best, estimates.paired_difference(values[best]["either"], values[choice]["either"])
 
 
 def _dominates(better: Mapping, worse: Mapping, level: float) -> bool:

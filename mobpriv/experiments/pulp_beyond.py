@@ -5,6 +5,7 @@ Source (extended here): Cerf et al., TDSC 2018.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -264,14 +265,15 @@ def _day_index(traces: Traces) -> np.ndarray:
 
 
 def protected_with_settings(
-    traces: Traces, chosen: pd.DataFrame, sweeps: Sequence[Sweep], metrics: Metrics, seed: int
+    traces: Traces, chosen: pd.DataFrame, sweeps: Sequence[Sweep], metrics: Metrics | None, seed: int
 ) -> tuple[Traces, pd.DataFrame]:
     """Protect users with their settings (user, mechanism, value; at most one row per user); return traces and levels.
 
-    The noise is that of :func:`mobpriv.pulp.achieved` with the same seed, and so are the levels. Users without a setting
-    publish nothing and have no row. ValueError for a user without records, an unknown mechanism, or an invalid value.
+    Without ``metrics`` no levels are measured. The noise is that of :func:`mobpriv.pulp.achieved` with the same seed, and so are
+    the levels. Users without a setting publish nothing and have no row. ValueError for a user without records, an unknown mechanism, or an invalid value.
     """
-    by_name, known_users = {sweep.name: sweep for sweep in sweeps}, by_user(traces)[0]
+    (known_users, offsets), by_name = by_user(traces), {sweep.name: sweep for sweep in sweeps}
+    row_ranges = {user: np.arange(*pair) for user, pair in zip(known_users, pairwise(offsets), strict=True)}
     whole("seed", seed, 0)
     settings = chosen[["user", "mechanism", "value"]].dropna()
     for user, mechanism, value in settings.itertuples(index=False):
@@ -283,13 +285,9 @@ def protected_with_settings(
         raise ValueError(
             f"a user follows one setting ({settings.loc[settings['user'].duplicated(), 'user'].iloc[0]} has several)"
         )
-    parts, levels = [rows(traces, np.zeros(len(traces), bool))], []
-    for user, mechanism, value in settings.itertuples(index=False):
-        trace = rows(traces, (traces["user"] == user).to_numpy())
-        rng = noise(seed, f"{user}, {mechanism}, {float(value)!r}")
-        published, privacy, utility = in_one_thread(_protected, trace, by_name[mechanism].at(float(value)), metrics, rng)
-        parts.append(published)
-        levels.append({"user": user, "privacy": privacy, "utility": utility})
+    protected = in_one_thread(_protected_each, traces, row_ranges, settings, by_name, metrics, seed)
+    parts = [rows(traces, np.zeros(len(traces), bool)), *(part for part, _ in protected)]
+    levels = [level for _, levels_of_one in protected for level in levels_of_one]
     kept = [part for part in parts if len(part)] or parts[:1]
     users = pd.Index([user for part in kept for user in by_user(part)[0]])
     lat, lng = (np.concatenate([part[column].to_numpy() for part in kept]) for column in ("lat", "lng"))
@@ -298,10 +296,18 @@ def protected_with_settings(
     return together, pd.DataFrame(levels, columns=["user", "privacy", "utility"])
 
 
-def _protected(trace: Traces, mechanism, metrics: Metrics, rng: np.random.Generator) -> tuple[Traces, float, float]:
-    """Protect one user's trace; return it with its levels."""
-    published = mechanism.protect(trace, rng)
-    return published, *metrics.of(trace).levels(published)[:2]
+def _protected_each(
+    traces, row_ranges, settings, sweeps, metrics: Metrics | None, seed: int
+) -> list[tuple[Traces, list[dict]]]:
+    """Protect each user's trace with her setting; return it with its levels, if ``metrics`` measure them."""
+    protected = []
+    for user, mechanism, value in settings.itertuples(index=False):
+        trace = rows(traces, row_ranges[user])
+        rng = noise(seed, f"{user}, {mechanism}, {float(value)!r}")
+        published = sweeps[mechanism].at(float(value)).protect(trace, rng)
+        measured = [metrics.of(trace).levels(published)[:2]] if metrics else []
+        protected.append((published, [{"user": user, "privacy": pr, "utility": ut} for pr, ut in measured]))
+    return protected
 
 
 def days_reidentified(attack: ILLAttack, published: Traces, users: Sequence[str]) -> pd.Series:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+_IN_PYTHON_ONLY = ("HMC", "Hybrid-LPPM", "PULP")  # they need the traces that the adversary knows, or choose for each user
 _LIMITS = {
     "max_reidentified": ("either", 1),
     "min_coverage": ("coverage", -1),
@@ -16,7 +17,7 @@ def setting_for(results: Mapping[str, Mapping], goals: Mapping[str, float]) -> s
     ValueError if no setting is shown to meet the goals.
     """
     names = [name.removeprefix("bound.either.") for name in results if name.startswith("bound.either.")]
-    names = [name for name in names if name != "HMC"]  # it needs the traces that the adversary knows
+    names = [name for name in names if name.partition(" ")[0] not in _IN_PYTHON_ONLY]
     meeting = [name for name in names if all(_meets(results, name, goal, limit) for goal, limit in goals.items())]
     if not meeting:
         raise ValueError(

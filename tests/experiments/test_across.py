@@ -10,8 +10,11 @@ from mobpriv import metrics
 from mobpriv.attacks import APAttack
 from mobpriv.attacks.policies import reidentified
 from mobpriv.experiments import across
+from mobpriv.experiments.pulp_beyond import protected_with_settings
 from mobpriv.experiments.thesis_3 import attacks, prepare
-from mobpriv.mechanisms import W4M, GeoI, Nothing, Promesse, TriLateration
+from mobpriv.experiments.thesis_6 import coverage
+from mobpriv.mechanisms import HMC, W4M, GeoI, Hybrid, Nothing, Promesse, TriLateration
+from mobpriv.pulp import SWEEPS, Metrics, models, profile, pu_ratio, recommend
 
 
 @pytest.mark.parametrize("person", [{}, {"f": "b"}])
@@ -96,6 +99,45 @@ def test_a_trial_has_what_attacks_and_metrics_say(setting, mechanism):
     either = [np.any([*one, *other], axis=0) for one, other in zip(recorded, protected, strict=True)]
     assert got["either"] == pytest.approx(np.mean(either, axis=0))
     assert got["coverage"] == pytest.approx(np.mean(coverage, axis=0))
+
+
+@pytest.mark.parametrize("choice", [across.OwnSetting(1.0), across.OwnMechanism(), GeoI(0.002), W4M()])
+def test_processes_change_no_number(setting, choice, monkeypatch):
+    monkeypatch.setattr(across.numba, "get_num_threads", lambda: 2)
+    with across.Trial(setting, [5, 6]) as trial:
+        together = trial.measure(choice)
+    monkeypatch.setattr(across.numba, "get_num_threads", lambda: 1)
+    with across.Trial(setting, [5, 6]) as trial:
+        assert str(trial.measure(choice)) == str(together)
+
+
+def test_a_choice_for_each_user_is_what_pulp_and_the_hybrid_say(setting):
+    trial = across.Trial(setting, [5])
+    fits = models(profile(setting.secret))
+    advised = recommend(fits, lambda candidates: pu_ratio(candidates, 2.0))
+    got = trial.measure(across.OwnSetting(2.0))
+    published, _ = protected_with_settings(setting.secret, advised, SWEEPS, Metrics(), 5)
+    expected = metrics.area_coverage(setting.secret, published)["f_score"].reindex(setting.users)
+    assert got["coverage"] == pytest.approx(expected.to_numpy(), nan_ok=True)
+    assert got["erased"] == (~setting.users.isin(published["user"].unique())).astype(float).tolist()
+    known = {attack.name: attack.fit(setting.known) for attack in attacks()}
+    tried = [GeoI(), Promesse(), TriLateration(), HMC(setting.known)]
+    hybrid = Hybrid(tried, [known[n] for n in ("AP-Attack", "POI-Attack", "PIT-Attack")], coverage)
+    chosen = hybrid.protect(setting.secret, np.random.default_rng(5))
+    expected = metrics.area_coverage(setting.secret, chosen)["f_score"].reindex(setting.users)
+    assert trial.measure(across.OwnMechanism())["coverage"] == pytest.approx(expected.to_numpy())
+
+
+def test_the_best_single_setting_keeps_as_much_and_re_identifies_the_fewest():
+    values = {
+        "useless": measured(0.0, 0.1, 500),
+        "good": measured(0.3, 0.8, 100),
+        "weak": measured(0.9, 0.9, 100),
+        "Hybrid-LPPM": measured(0.4, 0.7, 100),
+    }
+    best, difference = across.best_single(values, "Hybrid-LPPM")
+    assert (best, round(difference.value, 3)) == ("good", -0.1)
+    assert across.best_single({**values, "Hybrid-LPPM": measured(0.4, 0.99, 100)}, "Hybrid-LPPM") is None
 
 
 def test_a_share_of_the_records_is_a_share_of_each_users_records(setting):
