@@ -94,7 +94,8 @@ class Trial:
     """The attacks and metrics on one setting of days and users, for any number of mechanisms.
 
     As a context manager it runs the draws of a random mechanism in as many processes as numba has threads. A draw has few steps
-    that threads make faster, so processes save more. The numbers are the same.
+    that threads make faster, so processes save more. W4M runs in one process, where each draw adds to the distances that the next
+    one needs. The numbers are the same.
     """
 
     def __init__(self, setting: AttackSetting, seeds: Sequence[int]):
@@ -134,7 +135,7 @@ class Trial:
         """
         seeds = self.seeds if mechanism.random else self.seeds[:1]
         common = {half: self._common(mechanism, half) for half in _SEED_OFFSET}
-        if self._pool and len(seeds) > 1:
+        if self._pool and len(seeds) > 1 and not isinstance(mechanism, W4M):
             draws = [self._pool.submit(_drawn, self._file, mechanism, seed, common) for seed in seeds]
             repetitions = [draw.result() for draw in draws]
         else:
