@@ -249,12 +249,25 @@ def sorted_out(
     left_out = pd.DataFrame(problems, columns=TableProblem._fields)
     lost = left_out[(left_out["records"] > 0) & (left_out["rule"] != BLANK)]
     if not len(records) and len(lost):
-        worst = lost.loc[lost["records"].idxmax()]
-        raise ValueError(
-            f"{source}: no record can be used. {worst['rule']}: {counted(int(worst['records']), 'record')}, "
-            f"first {worst['place']}; {worst['remedy']}"
-        )
+        raise none_left(source, left_out)
     return records, left_out
+
+
+class NoRecordCanBeUsed(ValueError):
+    """Every record of a table breaks a rule; the message names the rule that most of them break."""
+
+    left_out: pd.DataFrame  # all of them
+
+
+def none_left(source: str, left_out: pd.DataFrame) -> NoRecordCanBeUsed:
+    """The error for a table whose records are all in ``left_out``."""
+    worst = left_out.loc[left_out["records"].where(left_out["rule"] != BLANK, 0).idxmax()]
+    error = NoRecordCanBeUsed(
+        f"{source}: no record can be used. {worst['rule']}: {counted(int(worst['records']), 'record')}, "
+        f"first {worst['place']}; {worst['remedy']}"
+    )
+    error.left_out = left_out
+    return error
 
 
 def categorical_names(user: pd.Series) -> pd.Series:

@@ -19,11 +19,13 @@ from mobpriv.datasets import Dataset, Reading, is_parquet, sha256_of
 from mobpriv.datasets.formats import READERS
 from mobpriv.datasets.lines import REMEDIES, LeftOut
 from mobpriv.datasets.tables import (
+    NoRecordCanBeUsed,
     categorical_names,
     column_names,
     complete_parquet,
     first_rows,
     head,
+    none_left,
     parquet_rows,
     read_part,
     text_blocks,
@@ -80,15 +82,20 @@ def protect(
     problems, protected = [_of_lines(lines, path.name)], []
     for k, file in enumerate(blocks, 1):
         watch(f"protecting block {k} of {len(blocks)}")
-        part = read_part(file, None, reading.time or None, reading.zone or None)
-        problems.append(_placed(part.left_out, file, path.name, of_text))
+        try:
+            part = read_part(file, None, reading.time or None, reading.zone or None)
+            traces, left_out = part.traces, part.left_out
+        except NoRecordCanBeUsed as error:  # the other blocks may have some
+            traces, left_out = (), error.left_out
+        problems.append(_placed(left_out, file, path.name, of_text))
         file.unlink()
-        if len(part.traces):
-            published = pa.Table.from_pandas(publication.draw(part.traces[list(COLUMNS)]), preserve_index=False)
+        if len(traces):
+            published = pa.Table.from_pandas(publication.draw(traces[list(COLUMNS)]), preserve_index=False)
             protected.append(folder / f"{k}.parquet")
             pq.write_table(published.set_column(0, "user", published["user"].cast(NAMES)), protected[-1], **_FAST)
     if not protected:
-        raise ValueError(f"{path.name} holds no records")
+        left_out = _together(problems)
+        raise none_left(path.name, left_out) if len(left_out) else ValueError(f"{path.name} holds no records")
     names = publication.names()
     blocks = _split(
         map(pq.read_table, protected), _block_of(publication.published[names.sort_values().index]), folder / "published"

@@ -96,7 +96,19 @@ def test_a_table_without_a_usable_record_is_refused(records, tmp_path, monkeypat
     records.assign(user=None).to_parquet(tmp_path / "my.parquet")
     result = CliRunner().invoke(app, ["protect", str(tmp_path / "my.parquet"), "--with", "geoi", "-o", str(tmp_path / "o.csv")])
     assert (result.exit_code, result.stderr.count("\n")) == (2, 1), result.stderr
+    assert f"my.parquet: no record can be used. user missing: {len(records):,} records".replace(",", "\u202f") in result.stderr
     assert not (tmp_path / "o.csv").exists()
+
+
+def test_a_block_without_a_usable_record_is_left_out_and_counted(records, tmp_path, monkeypatch):
+    first = records["user"].dropna().astype(str).min()
+    records.assign(latitude=records["latitude"].where(records["user"] != first, 95.0)).to_parquet(tmp_path / "my.parquet")
+    at_once = protected(tmp_path / "my.parquet", "nothing", tmp_path / "once.csv", "--keep-names")
+    monkeypatch.setattr(streaming, "BLOCK", 100)  # a block for each user
+    in_blocks = protected(tmp_path / "my.parquet", "nothing", tmp_path / "blocks.csv", "--keep-names")
+    pd.testing.assert_frame_equal(in_blocks[0], at_once[0])
+    assert in_blocks[2]["records"] == at_once[2]["records"]
+    assert first not in set(in_blocks[0].iloc[:, 0].astype(str))
 
 
 def test_only_mechanisms_that_protect_each_user_alone(records):
