@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cache, cached_property
-from itertools import pairwise, permutations
+from itertools import permutations
 from pathlib import Path
 from typing import Self
 
@@ -29,7 +29,7 @@ from mobpriv.experiments.thesis_3 import attacks
 from mobpriv.experiments.thesis_6 import coverage
 from mobpriv.mechanisms import HMC, W4M, GeoI, Hybrid, Nothing, Promesse, TriLateration
 from mobpriv.pulp import SWEEPS, models, profile, pu_ratio, recommend
-from mobpriv.traces.table import Traces, by_user, rows
+from mobpriv.traces.table import Traces, by_user, share_of_records
 
 VALUES = {  # mechanism -> the words for a setting, and the values of its parameter that we try, from weak to strong protection
     "Geo-I": ("{} at {:g} m", (40.0, 100.0, 200.0, 400.0, 1000.0, 2000.0)),  # mean length of the noise, 2/ε
@@ -286,15 +286,6 @@ def in_crowds(ranking: pd.DataFrame, users: pd.Index, person: Mapping[str, str],
 
 def with_share_of_records(setting: AttackSetting, share: float, rng: np.random.Generator) -> np.ndarray:
     """The users whom AP-Attack re-identifies if both halves have a random ``share`` of each user's records."""
-    known, secret = (_sampled(traces, share, rng) for traces in (setting.known, setting.secret))
+    known, secret = (share_of_records(traces, share, rng) for traces in (setting.known, setting.secret))
     ranking = attacks()[0].fit(known).rank(secret)
     return reidentified(ranking, setting.users, setting.person).to_numpy()
-
-
-def _sampled(traces: Traces, share: float, rng: np.random.Generator) -> Traces:
-    key = rng.random(len(traces))
-    kept = np.zeros(len(key), bool)
-    for first, end in pairwise(by_user(traces)[1]):
-        n = int(np.ceil(share * (end - first)))
-        kept[first + np.argpartition(key[first:end], n - 1)[:n]] = True
-    return rows(traces, kept)

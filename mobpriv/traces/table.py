@@ -12,6 +12,7 @@ and metric begins, refuses a table that is not in this form. A user's records ma
 """
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import NamedTuple
 
 import numba
@@ -461,6 +462,16 @@ def _seen_twice_in_part(key, records, repeated):
 class TraceHalves(NamedTuple):
     known: Traces  # the training half, under the users' names (KD in the thesis)
     secret: Traces  # the attacked half: protected and published (UD)
+
+
+def share_of_records(traces: Traces, share: float, rng: np.random.Generator) -> Traces:
+    """A random ``share`` of each user's records, rounded up."""
+    key = rng.random(len(traces))
+    kept = np.zeros(len(key), bool)
+    for first, end in pairwise(by_user(traces)[1]):
+        n = int(np.ceil(share * (end - first)))
+        kept[first + np.argpartition(key[first:end], n - 1)[:n]] = True
+    return rows(traces, kept)
 
 
 def split_in_half(traces: Traces, rule: str = "calendar", start: pd.Timestamp | None = None, days: float = 30) -> TraceHalves:

@@ -15,6 +15,7 @@ from mobpriv.experiments.thesis_3 import attacks, prepare
 from mobpriv.experiments.thesis_6 import coverage
 from mobpriv.mechanisms import HMC, W4M, GeoI, Hybrid, Nothing, Promesse, TriLateration
 from mobpriv.pulp import SWEEPS, Metrics, models, profile, pu_ratio, recommend
+from mobpriv.traces.table import share_of_records
 
 
 @pytest.mark.parametrize("person", [{}, {"f": "b"}])
@@ -141,7 +142,7 @@ def test_the_best_single_setting_keeps_as_much_and_re_identifies_the_fewest():
 
 
 def test_a_share_of_the_records_is_a_share_of_each_users_records(setting):
-    kept = across._sampled(setting.secret, 0.1, np.random.default_rng(1))
+    kept = share_of_records(setting.secret, 0.1, np.random.default_rng(1))
     sizes = pd.DataFrame({"all": setting.secret["user"].value_counts(), "kept": kept["user"].value_counts()}).query("all > 0")
     assert (sizes["kept"] == np.ceil(0.1 * sizes["all"])).all()
     everything = across.with_share_of_records(setting, 1.0, np.random.default_rng(1))
