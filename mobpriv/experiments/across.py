@@ -37,7 +37,7 @@ VALUES = {  # mechanism -> the words for a setting, and the values of its parame
     "W4M": ("{} with k = {}", (2, 4, 8)),
     "TriLateration": ("{} at {:g} m", (300.0, 1000.0, 3000.0)),  # radius
 }
-RATIOS = (1.0, 2.0, 3.0)  # of privacy to utility that all users of PULP request
+_RATIOS = (1.0, 2.0, 3.0)  # of privacy to utility that all users of PULP request
 _FINER = "AP-Attack on 400 m"
 ATTACKS = ("AP-Attack", _FINER, "POI-Attack", "PIT-Attack")
 TRAINED = ("recorded", "protected")
@@ -69,7 +69,7 @@ class OwnMechanism:
     random = True
 
 
-CHOICES = {f"PULP at w = {ratio:g}": OwnSetting(ratio) for ratio in RATIOS} | {"Hybrid-LPPM": OwnMechanism()}  # one per user
+CHOICES = {f"PULP at w = {ratio:g}": OwnSetting(ratio) for ratio in _RATIOS} | {"Hybrid-LPPM": OwnMechanism()}  # one per user
 
 
 def settings(known: Traces) -> dict[str, object]:
