@@ -47,6 +47,8 @@ class Picture:
         self.caption, self.alt, self.number, self.legend = caption, alt, number, legend or {}
         self.svgs = [_saved(figure) for figure in figures]
         self._figures = figures
+        for figure in figures:
+            figure.set_layout_engine("none")  # all is in its place: a layout costs as much as the drawing
 
     @cached_property
     def png(self) -> bytes:
