@@ -102,7 +102,7 @@ def test_a_trial_has_what_attacks_and_metrics_say(setting, mechanism):
     assert got["coverage"] == pytest.approx(np.mean(coverage, axis=0))
 
 
-@pytest.mark.parametrize("choice", [across.OwnSetting(1.0), across.OwnMechanism(), GeoI(0.002), W4M()])
+@pytest.mark.parametrize("choice", [across.OwnSetting(1.0), across.OwnMechanism(), GeoI(0.002)])
 def test_processes_change_no_number(setting, choice, monkeypatch):
     monkeypatch.setattr(across.numba, "get_num_threads", lambda: 2)
     with across.Trial(setting, [5, 6]) as trial:
