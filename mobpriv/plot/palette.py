@@ -28,6 +28,7 @@ MARKS = {
     "TriLateration": Mark(GREEN, "v"),
     "HMC": Mark(PINK, "P"),
     "Hybrid-LPPM": Mark(INK, "X"),
+    "PULP": Mark(INK, "*"),  # its choices are those of Geo-I and Promesse, whose colours it would be taken for
     "AP-Attack": Mark(BLUE, "o"),
     "POI-Attack": Mark(ORANGE, "s"),
     "PIT-Attack": Mark(GREEN, "^"),
