@@ -224,7 +224,7 @@ def the_figure_is_near(page):
 def at_most_two_folds_of_code_stand_together(page):
     """One for the set-up, one for the experiment, before a figure, a table, a heading or a result in words comes."""
     marks = page.evaluate(
-        """() => [...document.querySelectorAll('.bd-article :is(h1, h2, figure, table, .output, details.hide)')]
+        """() => [...document.querySelectorAll('.bd-article :is(h1, h2, h3, h4, figure, table, .output, details.hide)')]
             .map(e => e.matches('details') ? 'f' : '-').join('')"""
     )
     assert "fff" not in marks
