@@ -6,13 +6,13 @@ the traces as recorded, and on traces that he protected with the same mechanism 
 """
 
 import pickle
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import permutations
 from pathlib import Path
-from typing import Self
+from typing import NamedTuple, Self
 
 import numba
 import numpy as np
@@ -103,6 +103,7 @@ class Trial:
         self._distances = cache(lambda half: W4M().pairs(getattr(setting, half)))  # of all k
         self._models = cache(lambda half: models(profile(getattr(setting, half), workers=numba.get_num_threads())))
         self._hybrid = cache(self._hybrid_for)
+        self._fixed = cache(lambda half: {})  # what PULP's mechanisms without randomness publish, by user and setting
         self._ending, self._pool, self._file = ExitStack(), None, None
 
     def __enter__(self) -> Self:
@@ -161,15 +162,17 @@ class Trial:
         if isinstance(mechanism, W4M):
             return mechanism.protect(traces, rng, pairs=common)
         if isinstance(mechanism, OwnSetting):
-            return protected_with_settings(traces, common, SWEEPS, None, seed)[0]
+            return protected_with_settings(traces, common, SWEEPS, None, seed, self._fixed(half))[0]
         if isinstance(mechanism, OwnMechanism):
             return self._hybrid(half).protect(traces, rng)
         return mechanism.protect(traces, rng)
 
     def _hybrid_for(self, half: str) -> Hybrid:
-        hmc = _Published(HMC(self.setting.known).protect(getattr(self.setting, half), np.random.default_rng(0)))
-        choosing = [fitted for name, fitted in self.recorded.items() if name != _FINER]
-        return Hybrid([GeoI(), Promesse(), TriLateration(), hmc], choosing, coverage, owners=self.setting.person or None)
+        promesse, hmc = (_Published(one, getattr(self.setting, half)) for one in (Promesse(), HMC(self.setting.known)))
+        fixed = {id(promesse.traces), id(hmc.traces)}
+        choosing = [_Attack(_once_for(fixed, fitted.rank)) for name, fitted in self.recorded.items() if name != _FINER]
+        mechanisms = [GeoI(), promesse, TriLateration(), hmc]
+        return Hybrid(mechanisms, choosing, _once_for(fixed, coverage), owners=self.setting.person or None)
 
     def _of_draw(self, published: Traces, training: Traces) -> dict[str, np.ndarray]:
         users, person, secret = self.setting.users, self.setting.person, self.setting.secret
@@ -195,15 +198,36 @@ class Trial:
 
 
 class _Published:
-    """What HMC, which is not random, publishes of a half: computed once for all repetitions."""
+    """What a mechanism without randomness publishes of a half: computed once for all repetitions."""
 
-    name, random = HMC.name, False
+    random = False
 
-    def __init__(self, traces: Traces):
-        self.traces = traces
+    def __init__(self, mechanism, half: Traces):
+        self.name, self.traces = mechanism.name, mechanism.protect(half, np.random.default_rng(0))
 
     def protect(self, traces: Traces, rng: np.random.Generator) -> Traces:
         return self.traces
+
+
+class _Attack(NamedTuple):
+    """A trained attack, as the hybrid calls it."""
+
+    rank: Callable[[Traces], pd.DataFrame]
+
+
+def _once_for(fixed: set[int], function: Callable) -> Callable:
+    """``function``, computed once for each last argument whose identity is in ``fixed``."""
+    results = {}
+
+    def computed(*arguments):
+        key = id(arguments[-1])
+        if key not in fixed:
+            return function(*arguments)
+        if key not in results:
+            results[key] = function(*arguments)
+        return results[key]
+
+    return computed
 
 
 def _drawn(file: Path, mechanism, seed: int, common: Mapping[str, object]) -> dict[str, np.ndarray]:

@@ -265,12 +265,18 @@ def _day_index(traces: Traces) -> np.ndarray:
 
 
 def protected_with_settings(
-    traces: Traces, chosen: pd.DataFrame, sweeps: Sequence[Sweep], metrics: Metrics | None, seed: int
+    traces: Traces,
+    chosen: pd.DataFrame,
+    sweeps: Sequence[Sweep],
+    metrics: Metrics | None,
+    seed: int,
+    fixed: dict[tuple, Traces] | None = None,
 ) -> tuple[Traces, pd.DataFrame]:
     """Protect users with their settings (user, mechanism, value; at most one row per user); return traces and levels.
 
     Without ``metrics`` no levels are measured. The noise is that of :func:`mobpriv.pulp.achieved` with the same seed, and so are
-    the levels. Users without a setting publish nothing and have no row. ValueError for a user without records, an unknown mechanism, or an invalid value.
+    the levels. Users without a setting publish nothing and have no row. ``fixed`` receives the traces that mechanisms without
+    randomness publish: pass the same one for each seed. ValueError for a user without records, an unknown mechanism, or an invalid value.
     """
     (known_users, offsets), by_name = by_user(traces), {sweep.name: sweep for sweep in sweeps}
     row_ranges = {user: np.arange(*pair) for user, pair in zip(known_users, pairwise(offsets), strict=True)}
@@ -285,7 +291,8 @@ def protected_with_settings(
         raise ValueError(
             f"a user follows one setting ({settings.loc[settings['user'].duplicated(), 'user'].iloc[0]} has several)"
         )
-    protected = in_one_thread(_protected_each, traces, row_ranges, settings, by_name, metrics, seed)
+    fixed = {} if fixed is None else fixed
+    protected = in_one_thread(_protected_each, traces, row_ranges, settings, by_name, metrics, seed, fixed)
     parts = [rows(traces, np.zeros(len(traces), bool)), *(part for part, _ in protected)]
     levels = [level for _, levels_of_one in protected for level in levels_of_one]
     kept = [part for part in parts if len(part)] or parts[:1]
@@ -297,15 +304,20 @@ def protected_with_settings(
 
 
 def _protected_each(
-    traces, row_ranges, settings, sweeps, metrics: Metrics | None, seed: int
+    traces, row_ranges, settings, sweeps, metrics: Metrics | None, seed: int, fixed: dict[tuple, Traces]
 ) -> list[tuple[Traces, list[dict]]]:
     """Protect each user's trace with her setting; return it with its levels, if ``metrics`` measure them."""
     protected = []
-    for user, mechanism, value in settings.itertuples(index=False):
-        trace = rows(traces, row_ranges[user])
-        rng = noise(seed, f"{user}, {mechanism}, {float(value)!r}")
-        published = sweeps[mechanism].at(float(value)).protect(trace, rng)
-        measured = [metrics.of(trace).levels(published)[:2]] if metrics else []
+    for setting in settings.itertuples(index=False, name=None):
+        user, mechanism, value = setting
+        one = sweeps[mechanism].at(float(value))
+        published = fixed.get(setting)
+        if published is None:
+            rng = noise(seed, f"{user}, {mechanism}, {float(value)!r}")
+            published = one.protect(rows(traces, row_ranges[user]), rng)
+            if not getattr(one, "random", True):
+                fixed[setting] = published
+        measured = [metrics.of(rows(traces, row_ranges[user])).levels(published)[:2]] if metrics else []
         protected.append((published, [{"user": user, "privacy": pr, "utility": ut} for pr, ut in measured]))
     return protected
 

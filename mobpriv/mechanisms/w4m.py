@@ -282,7 +282,13 @@ def _pair(s, i, j, unit, cap):
     east, north = displacement(s.x, s.y, s.sx, s.sy, i, j)
     flat = east * east + north * north
     dz = s.z[j] - s.z[i]
-    units = np.sqrt(flat + dz * dz) / unit
+    square = flat + dz * dz
+    # most pairs are clearly nearer than one unit or farther than the cap, which needs no root; the margin is for rounding
+    if square > 1.000001 * (cap * unit) ** 2:
+        return cap, flat
+    if square < 0.999999 * unit**2:
+        return 0, flat
+    units = np.sqrt(square) / unit
     return (cap if units >= cap else int(units)), flat
 
 
