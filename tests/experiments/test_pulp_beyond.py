@@ -109,6 +109,11 @@ def test_who_follows_a_setting_has_the_levels_that_achieved_has():
         np.testing.assert_equal([row.privacy, row.utility], expected.loc[row.user, ["privacy", "utility"]].tolist())
         assert len(trace_of(published, row.user)) == expected.loc[row.user, "records"]
     assert not len(trace_of(published, "b"))
+    fixed = {}
+    for seed in (6, 7):
+        again, _ = pb.protected_with_settings(SECRET, chosen, SWEEPS, None, seed, fixed)
+    pd.testing.assert_frame_equal(again, published)
+    assert list(fixed) == [("c", "Promesse", 200.0)]
     published, levels = pb.protected_with_settings(SECRET, chosen.iloc[[1]], SWEEPS, Metrics(), 7)
     assert not len(published)
     assert not len(levels)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from naive_mechanisms import wait_for_me
 
 from mobpriv.ground.geo import distance, metres_per_degree, to_degrees, to_plane
-from mobpriv.mechanisms.w4m import W4M, lstd, space_time
+from mobpriv.mechanisms.w4m import W4M, SpaceTime, lstd, space_time
 from mobpriv.traces.table import as_traces, by_user, from_blocks, milliseconds
 
 START = 1_400_000_000_000  # ms
@@ -96,6 +96,15 @@ def test_distance_worked_out():
     assert s.z[19] == pytest.approx(1900)  # 19 minutes at the mean speed of 100 m a minute
     late = s._replace(z=np.r_[s.z[:20], s.z[20:40] + 6000, s.z[40:]])
     assert lstd(late, 0, 20, 20, 40, 100.0, 10, np.inf, nothing)[0] == 200
+
+
+def test_a_cost_next_to_a_whole_unit_is_that_of_the_definition():
+    unit, cap, one = 300.0, 10, np.ones(2)
+    for metres in [d for k in range(13) for d in (np.nextafter(k * unit, 0), k * unit, np.nextafter(k * unit, np.inf))]:
+        for x, z in ((metres, 0.0), (0.0, metres)):
+            s = SpaceTime(np.array([0.0, x]), np.zeros(2), one, one, np.array([0.0, z]))
+            cost, reach = lstd(s, 0, 1, 1, 2, unit, cap, np.inf, np.empty(0, np.int64))
+            assert (cost, reach) == (min(int(metres / unit), cap), x)
 
 
 def test_trash_and_growing_radius():
