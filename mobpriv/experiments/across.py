@@ -6,6 +6,7 @@ the traces as recorded, and on traces that he protected with the same mechanism 
 """
 
 import pickle
+import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -23,13 +24,16 @@ from mobpriv import metrics
 from mobpriv.attacks import APAttack
 from mobpriv.attacks.policies import min_k, reidentified
 from mobpriv.base import estimates, processes
+from mobpriv.channels.area import Area
+from mobpriv.channels.distances import euclidean
+from mobpriv.channels.priors import densest_area, priors
 from mobpriv.experiments.days import AttackSetting
 from mobpriv.experiments.pulp_beyond import protected_with_settings
 from mobpriv.experiments.thesis_3 import attacks
 from mobpriv.experiments.thesis_6 import coverage
-from mobpriv.mechanisms import HMC, W4M, GeoI, Hybrid, Nothing, Promesse, TriLateration
+from mobpriv.mechanisms import HMC, W4M, GeoI, Hybrid, Nothing, Obfuscation, Promesse, TriLateration
 from mobpriv.pulp import SWEEPS, models, profile, pu_ratio, recommend
-from mobpriv.traces.table import Traces, by_user, share_of_records
+from mobpriv.traces.table import Traces, by_user, rows, share_of_records
 
 VALUES = {  # mechanism -> the words for a setting, and the values of its parameter that we try, from weak to strong protection
     "Geo-I": ("{} at {:g} m", (40.0, 100.0, 200.0, 400.0, 1000.0, 2000.0)),  # mean length of the noise, 2/ε
@@ -37,6 +41,7 @@ VALUES = {  # mechanism -> the words for a setting, and the values of its parame
     "W4M": ("{} with k = {}", (2, 4, 8)),
     "TriLateration": ("{} at {:g} m", (300.0, 1000.0, 3000.0)),  # radius
 }
+_CHANNELS = (1000.0, 2000.0)  # m, 2/ε of the optimal channels: the ε of Geo-I with this mean length of the noise
 _RATIOS = (1.0, 2.0, 3.0)  # of privacy to utility that all users of PULP request
 _FINER = "AP-Attack on 400 m"
 ATTACKS = ("AP-Attack", _FINER, "POI-Attack", "PIT-Attack")
@@ -69,6 +74,10 @@ class OwnMechanism:
     random = True
 
 
+class _OptimalChannel(Obfuscation):
+    name = "Optimal channel"
+
+
 CHOICES = {f"PULP at w = {ratio:g}": OwnSetting(ratio) for ratio in _RATIOS} | {"Hybrid-LPPM": OwnMechanism()}  # one per user
 
 
@@ -76,12 +85,27 @@ def settings(known: Traces) -> dict[str, object]:
     """Name of each setting that we try -> its mechanism. The papers' settings are among them, then the choices for each user."""
     kinds = {"Geo-I": lambda length: GeoI(2 / length), "Promesse": Promesse, "W4M": W4M, "TriLateration": TriLateration}
     tried = {words.format(name, value): kinds[name](value) for name, (words, values) in VALUES.items() for value in values}
-    return {"none": Nothing(), **tried, "HMC": HMC(known), **CHOICES}
+    return {"none": Nothing(), **tried, **_optimal_channels(known), "HMC": HMC(known), **CHOICES}
+
+
+def _optimal_channels(known: Traces) -> dict[str, Obfuscation]:
+    """Name -> Program (22) of "Privacy games" at an ε, for the mean of the users' priors; each record is reported by itself.
+
+    The area is the densest of the size in the paper, 15 × 8 km, but in 10 × 8 cells: the program for all users' cells takes minutes with
+    the paper's 300. Records outside the area are left out, as in the paper.
+    """
+    grid = densest_area(known, columns=10, rows=8)
+    inside = grid.cells(known["lat"].to_numpy(), known["lng"].to_numpy()) >= 0
+    area = Area(priors(rows(known, inside), grid).shares.mean().to_numpy(), euclidean(grid.centres()))
+    return {
+        f"{_OptimalChannel.name} at {length:g} m": _OptimalChannel(area.differential(2 / length).channel, grid)
+        for length in _CHANNELS
+    }
 
 
 def mechanism_in(setting: str) -> str:
     """The name of the mechanism in the name of a setting."""
-    return setting.split(" ")[0]
+    return re.split(" at | with ", setting)[0]
 
 
 def _fitted(known: Traces) -> dict[str, object]:
@@ -143,6 +167,15 @@ class Trial:
             repetitions = [self.draw(mechanism, seed, common) for seed in seeds]
         stacked = {name: np.array([draw[name] for draw in repetitions], float) for name in repetitions[0]}
         return {name: _mean(values).tolist() for name, values in stacked.items()}
+
+    def overheard(self, share: float, seeds: Sequence[Sequence[int]]) -> list[float]:
+        """The share of the repetitions in which AP-Attack re-identifies each user if both halves have a random ``share`` of her records."""
+        if self._pool and len(seeds) > 1:
+            draws = [self._pool.submit(_overheard, self._file, share, seed) for seed in seeds]
+            return np.mean([draw.result() for draw in draws], axis=0).tolist()
+        return np.mean(
+            [with_share_of_records(self.setting, share, np.random.default_rng(seed)) for seed in seeds], axis=0
+        ).tolist()
 
     def _common(self, mechanism, half: str):
         """What all repetitions of a mechanism on this half share: W4M's distances of pairs, PULP's recommendations; else None."""
@@ -233,6 +266,11 @@ def _once_for(fixed: set[int], function: Callable) -> Callable:
 def _drawn(file: Path, mechanism, seed: int, common: Mapping[str, object]) -> dict[str, np.ndarray]:
     """:meth:`Trial.draw` in a process of its own, which reads the setting once."""
     return processes.in_one_thread(_trial(file).draw, mechanism, seed, common)
+
+
+def _overheard(file: Path, share: float, seed: Sequence[int]) -> np.ndarray:
+    """:func:`with_share_of_records` in a process of its own."""
+    return processes.in_one_thread(with_share_of_records, _trial(file).setting, share, np.random.default_rng(seed))
 
 
 @cache

@@ -9,13 +9,17 @@ import pytest
 from mobpriv import metrics
 from mobpriv.attacks import APAttack
 from mobpriv.attacks.policies import reidentified
+from mobpriv.channels.distances import euclidean
+from mobpriv.channels.guarantees import effective_epsilon
+from mobpriv.channels.priors import priors
 from mobpriv.experiments import across
+from mobpriv.experiments.joint import laplace_channel
 from mobpriv.experiments.pulp_beyond import protected_with_settings
 from mobpriv.experiments.thesis_3 import attacks, prepare
 from mobpriv.experiments.thesis_6 import coverage
 from mobpriv.mechanisms import HMC, W4M, GeoI, Hybrid, Nothing, Promesse, TriLateration
 from mobpriv.pulp import SWEEPS, Metrics, models, profile, pu_ratio, recommend
-from mobpriv.traces.table import share_of_records
+from mobpriv.traces.table import rows, share_of_records
 
 
 @pytest.mark.parametrize("person", [{}, {"f": "b"}])
@@ -81,6 +85,18 @@ def test_the_papers_settings_are_among_those_that_we_try(setting):
     for mechanism in (Nothing(), GeoI(), Promesse(), W4M(), TriLateration()):
         assert mechanism in tried.values()
     assert {across.mechanism_in(name) for name in tried} == {mechanism.name for mechanism in tried.values()}
+
+
+@pytest.mark.parametrize("length", [1000.0, 2000.0])
+def test_the_optimal_channel_has_the_epsilon_of_geo_i_and_costs_less(setting, length):
+    mechanism, geo_i = across.settings(setting.known)[f"Optimal channel at {length:g} m"], GeoI(2 / length)
+    d = euclidean(mechanism.grid.centres())
+    assert effective_epsilon(mechanism.channel, d) <= geo_i.epsilon * (1 + 1e-6)
+    inside = rows(setting.known, mechanism.grid.cells(setting.known["lat"].to_numpy(), setting.known["lng"].to_numpy()) >= 0)
+    prior = priors(inside, mechanism.grid).shares.mean().to_numpy()
+    noise = laplace_channel(mechanism.grid, geo_i.epsilon)
+    assert prior @ np.diag(mechanism.channel) > prior @ np.diag(noise)
+    assert len(mechanism.protect(setting.known, np.random.default_rng(1))) == len(inside)
 
 
 @pytest.mark.parametrize("mechanism", [Promesse(), GeoI(0.002), W4M()])
@@ -154,3 +170,13 @@ def test_a_utility_that_is_not_significantly_better_does_not_dominate():
     bad, good = measured(0.9, 0.5, 500), measured(0.2, 0.8, 100)
     good["coverage"] = bad["coverage"] + np.random.default_rng(4).normal(0, 0.01, 200)
     assert not across.dominating({"bad": bad, "good": good})
+
+
+def test_overheard_records_are_the_same_in_processes(setting, monkeypatch):
+    shares = {}
+    for threads in (1, 2):
+        monkeypatch.setattr(across.numba, "get_num_threads", lambda threads=threads: threads)
+        with across.Trial(setting, [5, 6]) as trial:
+            shares[threads] = trial.overheard(0.2, [[1, 200, i] for i in range(3)])
+    alone = [across.with_share_of_records(setting, 0.2, np.random.default_rng([1, 200, i])) for i in range(3)]
+    assert shares[1] == shares[2] == np.mean(alone, axis=0).tolist()
