@@ -2,7 +2,12 @@
 
 from collections.abc import Mapping
 
-_IN_PYTHON_ONLY = ("HMC", "Hybrid-LPPM", "PULP")  # they need the traces that the adversary knows, or choose for each user
+_IN_PYTHON_ONLY = (
+    "HMC",
+    "Hybrid-LPPM",
+    "Optimal",
+    "PULP",
+)  # they need the traces that the adversary knows, or choose for each user
 _LIMITS = {
     "max_reidentified": ("either", 1),
     "min_coverage": ("coverage", -1),

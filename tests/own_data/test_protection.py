@@ -360,6 +360,7 @@ ASSESSED = {  # setting -> bounds of the share re-identified, of the coverage, o
     "Promesse at 500 m": ((0.0, 0.2), (0.5, 0.7), (900, "infinite")),
     "Geo-I at 1000 m": ((0.1, 0.2), (0.3, 0.5), (900, 1100)),
     "HMC": ((0.0, 0.1), (0.9, 1.0), (100, 200)),
+    "Optimal channel at 1000 m": ((0.0, 0.1), (0.9, 1.0), (100, 200)),
 }
 
 
@@ -377,7 +378,7 @@ class TestGoal:
         ("goals", "name"),
         [
             ({"max_reidentified": 0.3}, "Promesse at 200 m"),
-            ({"max_reidentified": 0.2}, "Promesse at 500 m"),  # HMC needs the traces that the adversary knows
+            ({"max_reidentified": 0.2}, "Promesse at 500 m"),  # HMC and the channel need the traces that the adversary knows
             ({"max_reidentified": 0.3, "max_distance": 1100}, "Geo-I at 1000 m"),
             ({"min_coverage": 0.8}, "none"),
         ],
