@@ -19,7 +19,7 @@ from jupyter_client.provisioning import KernelProvisionerFactory, LocalProvision
 
 import mobpriv
 from mobpriv.base import processes
-from mobpriv.book.running import ONE_THREAD, QUIET
+from mobpriv.book.running import KERNEL, ONE_THREAD
 
 _IMPORTED = [
     "ipykernel.kernelapp",
@@ -126,7 +126,7 @@ def kernels() -> Iterator[None]:
     if sys.platform != "linux" or len(tempfile.gettempdir()) > 70 or _changed():
         yield
         return
-    with processes.environment(ONE_THREAD | QUIET | _BACKEND):
+    with processes.environment(ONE_THREAD | KERNEL | _BACKEND):
         multiprocessing.get_context("forkserver").set_forkserver_preload(_IMPORTED)
         forkserver.ensure_running()
     processes.ends_with_parent(util.get_temp_dir())  # with its socket

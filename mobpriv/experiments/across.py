@@ -33,6 +33,7 @@ from mobpriv.experiments.thesis_3 import attacks
 from mobpriv.experiments.thesis_6 import coverage
 from mobpriv.mechanisms import HMC, W4M, GeoI, Hybrid, Nothing, Obfuscation, Promesse, TriLateration
 from mobpriv.pulp import SWEEPS, models, profile, pu_ratio, recommend
+from mobpriv.traces.profiles import computed_once
 from mobpriv.traces.table import Traces, by_user, rows, share_of_records
 
 VALUES = {  # mechanism -> the words for a setting, and the values of its parameter that we try, from weak to strong protection
@@ -188,7 +189,8 @@ class Trial:
     def draw(self, mechanism, seed: int, common: Mapping[str, object]) -> dict[str, np.ndarray]:
         """The values of :meth:`measure` in one repetition; ``common``: half -> what all repetitions share."""
         halves = {half: self._protected(mechanism, half, seed + offset, common[half]) for half, offset in _SEED_OFFSET.items()}
-        return self._of_draw(halves["secret"], halves["known"])
+        with computed_once(halves["secret"], halves["known"]):
+            return self._of_draw(halves["secret"], halves["known"])
 
     def _protected(self, mechanism, half: str, seed: int, common) -> Traces:
         traces, rng = getattr(self.setting, half), np.random.default_rng(seed)

@@ -15,6 +15,7 @@ import pandas as pd
 from mobpriv.attacks.policies import reidentified
 from mobpriv.base.draws import generator
 from mobpriv.base.ranges import not_negative
+from mobpriv.traces.profiles import computed_once
 from mobpriv.traces.sub_traces import check_owners
 from mobpriv.traces.table import Traces, as_traces, by_user
 
@@ -111,7 +112,8 @@ class Hybrid:
         published = [
             m.protect(traces, child) if len(users) else traces for m, child in zip(self.mechanisms, children, strict=True)
         ]
-        risk = pd.DataFrame({name: self.risk(p, users) for name, p in zip(names, published, strict=True)}, index=users)
+        with computed_once(*published):
+            risk = pd.DataFrame({name: self.risk(p, users) for name, p in zip(names, published, strict=True)}, index=users)
         utility = pd.DataFrame(
             {n: self.utility(traces, p).reindex(users) for n, p in zip(names, published, strict=True)}, index=users
         )

@@ -8,7 +8,11 @@ Sources:
 * mobility Markov chains: Gambs et al. (2014).
 """
 
-from typing import NamedTuple
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
+from functools import cache, wraps
+from inspect import signature
+from typing import Any, NamedTuple
 
 import numba
 import numpy as np
@@ -22,6 +26,45 @@ from mobpriv.traces.table import Traces, by_user, milliseconds
 AT_A_TIME = 1 << 19  # records
 BORDER = 0.001  # m, tolerance of a distance bound, so that rounding decides nothing
 _STAY = ["user", "start", "end", "lat", "lng", "records", "first", "last"]
+
+
+_computed: dict[int, dict[tuple, Any]] = {}  # identity of a table -> its profiles, inside :func:`computed_once`
+
+
+@contextmanager
+def computed_once(*tables: Traces) -> Iterator[None]:
+    """Compute the POIs and heat maps of these tables once inside the block, because several attacks and metrics need them.
+
+    The tables and the results must not be changed in the block.
+    """
+    new = {id(table) for table in tables} - _computed.keys()
+    _computed.update((table, {}) for table in new)
+    try:
+        yield
+    finally:
+        for table in new:
+            del _computed[table]
+
+
+def _once(function: Callable) -> Callable:
+    """Let a function of a table reuse its result inside :func:`computed_once`."""
+    bind = cache(lambda: signature(function).bind)
+
+    @wraps(function)
+    def profiles(traces, *arguments, **named):
+        results = _computed.get(id(traces))
+        if results is None:
+            return function(traces, *arguments, **named)
+        bound = bind()(traces, *arguments, **named)
+        bound.apply_defaults()
+        key = (function.__name__, *bound.args[1:])
+        if not all(isinstance(argument, Hashable) for argument in key):  # a grid of the caller's own
+            return function(traces, *arguments, **named)
+        if key not in results:
+            results[key] = function(traces, *arguments, **named)
+        return results[key]
+
+    return profiles
 
 
 def stays(
@@ -150,6 +193,7 @@ def _means(x, y, first, last, distinct):
     return mx, my
 
 
+@_once
 def pois(
     traces: Traces,
     diameter: float = 200.0,  # m, of a stay; stays within half of it are joined
@@ -257,6 +301,7 @@ class Centres(NamedTuple):
     start: np.ndarray
 
 
+@_once
 def poi_centres(
     traces: Traces,
     diameter: float = 200.0,  # m, of a stay; stays within half of it are joined
@@ -301,6 +346,7 @@ class HeatMaps(NamedTuple):
         return csr_array((data, self.counts.indices, self.counts.indptr), shape=self.counts.shape)
 
 
+@_once
 def heat_maps(traces: Traces, grid) -> HeatMaps:
     """The number of each user's records in each cell of ``grid`` (thesis §3.2, Figure 3.2)."""
     users, offsets = by_user(traces)

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from trace_making import edge_traces, traces_of, walks
+from trace_making import edge_traces, strolls, traces_of, walks
 
 from mobpriv.ground import geo
 from mobpriv.ground.grid import SquareGrid
@@ -274,3 +274,28 @@ def test_of_equally_frequent_places_the_first_visited_comes_first():
     assert east.tolist() == pytest.approx([0, 9000, 0, 0, 0, 9000], abs=1)
     states = profiles.markov_chains(traces).states
     assert states["lng"].tolist() == places["lng"].tolist()
+
+
+class TestComputedOnce:
+    def test_a_table_has_one_result_for_each_set_of_arguments_until_the_block_ends(self):
+        traces, other = strolls(2), strolls(2)
+        with profiles.computed_once(traces):
+            first = profiles.pois(traces, 200, duration=600)
+            with profiles.computed_once(traces, other):  # the inner block does not end the outer one
+                assert profiles.pois(traces, diameter=200.0, duration=600, min_stays=1) is first
+                assert profiles.pois(other, 200, 600) is profiles.pois(other, 200, 600) is not first
+            assert profiles.pois(traces, 200, 600) is first
+            assert profiles.pois(traces, 200, 900) is not first
+            assert profiles.poi_centres(traces, 200, 600) is not first
+            assert profiles.pois(other, 200, 600) is not profiles.pois(other, 200, 600)
+        assert profiles.pois(traces, 200, 600) is not first
+
+    def test_grids_that_cannot_be_compared_are_not_kept(self):
+        class Grid(SquareGrid):
+            __hash__ = None
+
+        traces = strolls(2)
+        with profiles.computed_once(traces):
+            one, again = profiles.heat_maps(traces, Grid(800.0)), profiles.heat_maps(traces, Grid(800.0))
+        assert one is not again
+        np.testing.assert_array_equal(one.counts.toarray(), again.counts.toarray())
