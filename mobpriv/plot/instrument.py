@@ -58,14 +58,19 @@ class Instrument:
         ids = [f"{key}-{i}-says" if not self.switch else f"{key}-{i}-{k}-says" for k in range(len(views))]
         # the sentence describes the button and names the picture; it is hidden from screen readers here, which read it there
         inside = "".join(
-            f'<div class="view"><p id="{sentence_id}" aria-hidden="true">{escape(view.alt)}</p>'
+            f'<div class="view" data-chosen="{escape(self._chosen(setting, position))}">'
+            f'<p id="{sentence_id}" aria-hidden="true">{escape(view.alt)}</p>'
             f"{view.panels_html(sentence_id.removesuffix('-says'))}</div>"
-            for sentence_id, view in zip(ids, views.values(), strict=True)
+            for sentence_id, (position, view) in zip(ids, views.items(), strict=True)
         )
         return (
             f'<label><input type="radio" name="{key}" value="{i}" aria-describedby="{" ".join(ids)}"{chosen}>{escape(setting)}</label>'
             f'<div class="frame">{inside}</div>'
         )
+
+    def _chosen(self, setting: str, position: str) -> str:
+        """What is chosen in a view: its heading in print, where no button shows it."""
+        return f"{self.knob}: {setting}" + (f"; {self.switch}: {position}" if self.switch else "")
 
     def _repr_mimebundle_(self, include=None, exclude=None):
         seen = next(iter(self.frames[self.marked].values()))
