@@ -29,7 +29,7 @@ MARKS = {
     "HMC": Mark(PINK, "P"),
     "Hybrid-LPPM": Mark(INK, "X"),
     "PULP": Mark(INK, "*"),  # its choices are those of Geo-I and Promesse, whose colours it would be taken for
-    "Optimal channel": Mark(BLUE, "o", hollow=True),
+    "Optimal channel": Mark(BLUE, "o"),
     "AP-Attack": Mark(BLUE, "o"),
     "POI-Attack": Mark(ORANGE, "s"),
     "PIT-Attack": Mark(GREEN, "^"),
