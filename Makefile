@@ -29,7 +29,8 @@ release: $(STAMP)  ## from a clean tree and its built book: wheel, sdist, book, 
 	@$(PY) -m mobpriv.book.release; $(TOOK)
 
 test: lint  ## lint and all tests (the built book has its own: make site-test)
-	@$(PY) -m pytest -n $(WORKERS) --dist worksteal --ignore tests/site $(ARGS); $(TOOK)
+	@# one more than cores: a test that starts a process or a kernel leaves a core idle
+	@$(PY) -m pytest -n $$(($(WORKERS) + 1)) --dist worksteal --ignore tests/site $(ARGS); $(TOOK)
 
 lint: $(STAMP)  ## formatting and lint only
 	@$(PY) -m ruff format --check
