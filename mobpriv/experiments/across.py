@@ -93,7 +93,7 @@ def _optimal_channels(known: Traces) -> dict[str, Obfuscation]:
     """Name -> Program (22) of "Privacy games" at an ε, for the mean of the users' priors; each record is reported by itself.
 
     The area is the densest of the size in the paper, 15 × 8 km, but has 10 × 8 cells. With the paper's 300 cells the program for
-    all users takes minutes. Records outside the area are left out, as in the paper.
+    all users takes minutes. The paper computes a channel for each user. Records outside the area are left out.
     """
     grid = densest_area(known, columns=10, rows=8)
     inside = grid.cells(known["lat"].to_numpy(), known["lng"].to_numpy()) >= 0

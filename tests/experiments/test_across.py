@@ -172,6 +172,12 @@ def test_a_utility_that_is_not_significantly_better_does_not_dominate():
     assert not across.dominating({"bad": bad, "good": good})
 
 
+def test_only_fixed_tables_are_computed_once():
+    fixed, drawn, calls = [], [], []
+    computed = across._once_for({id(fixed)}, lambda original, published: calls.append(published) or len(calls))
+    assert [computed(drawn, table) for table in (fixed, fixed, drawn, drawn)] == [1, 1, 2, 3]
+
+
 def test_overheard_records_are_the_same_in_processes(setting, monkeypatch):
     shares = {}
     for threads in (1, 2):
