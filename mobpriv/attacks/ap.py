@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 from scipy.sparse import csr_array
 
+from mobpriv.base.logarithm import log
 from mobpriv.base.ranges import one_of
 from mobpriv.ground.grid import S2Grid, SquareGrid
 from mobpriv.traces.profiles import HeatMaps, heat_maps
@@ -107,17 +108,24 @@ def topsoe(a: HeatMaps, b: HeatMaps) -> np.ndarray:
 def _topsoe(x, x_cell, x_start, y, y_user, y_start, users, threads):
     """Each cell of a row meets the users who share it: the cells that only one map has cost nothing."""
     out = np.full((len(x_start) - 1, users), 2 * np.log(2.0))
-    y_log = y * np.log(y)
+    y_log = np.empty(len(y))
+    for j in range(len(y)):
+        y_log[j] = y[j] * log(y[j])
     for first in numba.prange(threads):
+        terms = np.empty(users)
         for row in range(first, len(x_start) - 1, threads):
             d = out[row]
             for i in range(x_start[row], x_start[row + 1]):
                 if not x[i] > 0:  # an altered map may keep a cell without a share
                     continue
-                p, p_log = x[i], x[i] * np.log(x[i])
-                for j in range(y_start[x_cell[i]], y_start[x_cell[i] + 1]):
-                    both = p + y[j]
-                    d[y_user[j]] += p_log + y_log[j] - both * np.log(both)
+                p, p_log = x[i], x[i] * log(x[i])
+                of_cell = slice(y_start[x_cell[i]], y_start[x_cell[i] + 1])
+                share, share_log, user = y[of_cell], y_log[of_cell], y_user[of_cell]
+                for j in range(len(share)):  # a loop of its own: the compiler computes several terms at once
+                    both = p + share[j]
+                    terms[j] = p_log + share_log[j] - both * log(both)
+                for j in range(len(user)):
+                    d[user[j]] += terms[j]
             for column in range(users):
                 d[column] = max(d[column], 0.0)
     return out

@@ -20,6 +20,7 @@ import numpy as np
 from tqdm import tqdm
 
 from mobpriv.attacks.policies import TIE
+from mobpriv.base.logarithm import log
 from mobpriv.traces.profiles import HeatMaps
 
 _ROUNDING = 1e-5  # more than single precision loses in a bound
@@ -91,7 +92,7 @@ def _divergence(dense, y, y_cell, start, end):
     for j in range(start, end):
         p = dense[y_cell[j]]
         if p > 0:
-            d += p * np.log(p) + y[j] * np.log(y[j]) - (p + y[j]) * np.log(p + y[j])
+            d += p * log(p) + y[j] * log(y[j]) - (p + y[j]) * log(p + y[j])
     return max(d, 0.0)
 
 

@@ -132,6 +132,7 @@ class Trial:
         self._ending, self._pool, self._file = ExitStack(), None, None
 
     def __enter__(self) -> Self:
+        self._ending.enter_context(computed_once(self.setting.known, self.setting.secret))
         workers = min(numba.get_num_threads(), len(self.seeds))
         if workers > 1:
             self._file = self._ending.enter_context(processes.temporary_folder("mobpriv-trial-")) / "setting.pickle"
@@ -277,7 +278,7 @@ def _overheard(file: Path, share: float, seed: Sequence[int]) -> np.ndarray:
 
 @cache
 def _trial(file: Path) -> Trial:
-    return Trial(pickle.loads(file.read_bytes()), ())
+    return Trial(pickle.loads(file.read_bytes()), ()).__enter__()
 
 
 def _mean(values: np.ndarray) -> np.ndarray:

@@ -25,7 +25,7 @@ from mobpriv.pulp.annealing import anneal
 from mobpriv.pulp.configurator import known
 from mobpriv.pulp.users import noise
 from mobpriv.traces.sub_traces import slices
-from mobpriv.traces.table import Traces, by_user, from_blocks, milliseconds, rows
+from mobpriv.traces.table import Traces, by_user, milliseconds, rows, together
 
 # ------------------------- Measure the uncertainty of PULP's recommendations, and add a margin so that its thresholds are met
 # The paper's laws treat models as exact. Here the models are refitted to resampled profiles (:func:`bands`), and thresholds are
@@ -295,12 +295,7 @@ def protected_with_settings(
     protected = in_one_thread(_protected_each, traces, row_ranges, settings, by_name, metrics, seed, fixed)
     parts = [rows(traces, np.zeros(len(traces), bool)), *(part for part, _ in protected)]
     levels = [level for _, levels_of_one in protected for level in levels_of_one]
-    kept = [part for part in parts if len(part)] or parts[:1]
-    users = pd.Index([user for part in kept for user in by_user(part)[0]])
-    lat, lng = (np.concatenate([part[column].to_numpy() for part in kept]) for column in ("lat", "lng"))
-    counts = np.concatenate([np.diff(by_user(part)[1]) for part in kept])
-    together = from_blocks(users, counts, np.concatenate([milliseconds(part) for part in kept]), lat, lng)
-    return together, pd.DataFrame(levels, columns=["user", "privacy", "utility"])
+    return together(parts), pd.DataFrame(levels, columns=["user", "privacy", "utility"])
 
 
 def _protected_each(

@@ -118,7 +118,22 @@ def to_degrees(x, y, plane: str = "ground") -> tuple[np.ndarray, np.ndarray]:
     x, y = np.asarray(x, float), np.asarray(y, float)
     if plane == "mercator":
         x, y = np.degrees(x / AUTHORS_RADIUS), np.degrees(2 * np.arctan(np.exp(y / AUTHORS_RADIUS)) - np.pi / 2)
-    return np.clip(y, -90, 90), np.where((x < -180) | (x >= 180), (x + 180) % 360 - 180, x)
+    x, y = np.broadcast_arrays(x, y)
+    lat, lng = _on_the_globe(y.ravel(), x.ravel())
+    return lat.reshape(y.shape)[()], lng.reshape(x.shape)[()]
+
+
+@numba.njit(inline="always")
+def _on_the_globe_at(lat, lng):
+    return min(max(lat, -90.0), 90.0), ((lng + 180.0) % 360.0 - 180.0 if lng < -180.0 or lng >= 180.0 else lng)
+
+
+@numba.njit(cache=True)
+def _on_the_globe(lat, lng):
+    to_lat, to_lng = np.empty(len(lat)), np.empty(len(lat))
+    for i in range(len(lat)):
+        to_lat[i], to_lng[i] = _on_the_globe_at(lat[i], lng[i])
+    return to_lat, to_lng
 
 
 @numba.njit(inline="always")
@@ -190,7 +205,10 @@ def distance(lat1, lng1, lat2, lng2, plane: str = "ground") -> np.ndarray:
     p, q = to_plane(lat1, lng1, plane), to_plane(lat2, lng2, plane)
     dx = q.x - p.x
     if plane == "ground":
-        dx = (dx + 180) % 360 - 180
+        dx = dx + 180
+        if not ((dx >= 0) & (dx < 360)).all():  # a remainder costs more than all the rest
+            dx = dx % 360
+        dx = dx - 180
     return np.hypot((p.sx + q.sx) / 2 * dx, (p.sy + q.sy) / 2 * (q.y - p.y))
 
 

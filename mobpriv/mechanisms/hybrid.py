@@ -17,7 +17,7 @@ from mobpriv.base.draws import generator
 from mobpriv.base.ranges import not_negative
 from mobpriv.traces.profiles import computed_once
 from mobpriv.traces.sub_traces import check_owners
-from mobpriv.traces.table import Traces, as_traces, by_user
+from mobpriv.traces.table import Traces, by_user, rows, together
 
 _RISK_TOLERANCE = 1e-9  # share of the sum of the weights: risks that differ by less are equal, as .1 + .2 and .3 are
 
@@ -118,16 +118,12 @@ class Hybrid:
             {n: self.utility(traces, p).reindex(users) for n, p in zip(names, published, strict=True)}, index=users
         )
         least_risk = risk.sub(risk.min(axis=1), axis=0).to_numpy(float) <= _RISK_TOLERANCE * sum(self.weights)  # L_min, (6.2)
-        has_trace = np.array([users.isin(p["user"].astype(str).unique()) for p in published]).reshape(len(names), -1).T
+        has_trace = np.array([users.isin(by_user(p)[0]) for p in published]).reshape(len(names), -1).T
         useful = utility.fillna(-np.inf).to_numpy(float)
         best = np.lexsort((-useful, ~has_trace, ~least_risk))[:, 0]  # L*, (6.3); in case of ties the first
         mechanism = pd.Series(np.array(names, object)[best], index=users, name="mechanism", dtype=object)
-        columns = ["user", "t", "lat", "lng"]
-        parts = [
-            p.loc[p["user"].astype(str).isin(users[mechanism == n]), columns] for n, p in zip(names, published, strict=True)
-        ]
-        combined = pd.concat([part.assign(user=part["user"].astype(str)) for part in parts], ignore_index=True)
-        return ProxyResult(as_traces(combined), mechanism, risk, utility, dict(zip(names, published, strict=True)))
+        parts = [rows(p, p["user"].isin(users[mechanism == n]).to_numpy()) for n, p in zip(names, published, strict=True)]
+        return ProxyResult(together(parts), mechanism, risk, utility, dict(zip(names, published, strict=True)))
 
     def risk(self, published: Traces, users: pd.Index) -> np.ndarray:
         """P_L(T), Equation (6.1), for every user; 0 for an erased trace."""

@@ -238,24 +238,7 @@ class PairDistances:
 
 def _greedy_clusters(pairs: PairDistances, k: int, radius: float, order: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """One round of the clustering: the cluster of each trace (−1: trash) and the pivots, which are tried in ``order``."""
-    n = len(order)
-    free, cluster, pivots = np.ones(n, bool), np.full(n, -1), []
-    for p in order:
-        if not free[p]:
-            continue
-        free[p] = False
-        others = np.flatnonzero(free)
-        if len(others) < k - 1:
-            break
-        if np.sum(pairs.within(radius, p, others)) < k - 1:
-            continue  # fewer than k − 1 are near enough
-        cost, reach = pairs.between(p, others)
-        near = np.lexsort((-others, cost))[: k - 1]  # in case of ties the later trace
-        if reach[near].max() <= radius:
-            free[others[near]] = False
-            cluster[p] = cluster[others[near]] = len(pivots)
-            pivots.append(p)
-    pivots = np.array(pivots, dtype=np.int64)
+    cluster, pivots = _around_pivots(pairs.s, pairs.offsets, pairs.delta, pairs.cap, pairs.cost, pairs.reach, k, radius, order)
     unassigned = np.flatnonzero(cluster < 0)
     if len(pivots):
         unassigned = unassigned[pairs.within(radius, pivots[None, :], unassigned[:, None]).any(axis=1)]
@@ -263,6 +246,41 @@ def _greedy_clusters(pairs: PairDistances, k: int, radius: float, order: np.ndar
         _, reach = pairs.between(pivots[nearest], unassigned)
         cluster[unassigned[reach <= radius]] = nearest[reach <= radius]
     return cluster, pivots
+
+
+@numba.njit(cache=True)
+def _around_pivots(s, offsets, delta, cap, cost, reach, k, radius, order):
+    """The clusters of a pivot and its k − 1 nearest free traces, all within ``radius``, and the pivots."""
+    n = len(order)
+    free, cluster = np.ones(n, np.bool_), np.full(n, -1)
+    pivots, found = np.empty(n, np.int64), 0
+    for p in order:
+        if not free[p]:
+            continue
+        free[p] = False
+        others = np.flatnonzero(free)
+        if len(others) < k - 1:
+            break
+        _complete(s, offsets, delta, cap, cost[p], reach[p], p, others[reach[p][others] <= radius], radius)
+        if np.sum(reach[p][others] <= radius) < k - 1:
+            continue  # fewer than k − 1 are near enough
+        _complete(s, offsets, delta, cap, cost[p], reach[p], p, others, np.inf)
+        # in case of ties the later trace
+        near = others[np.argsort(cost[p][others].astype(np.int64) * n - others)[: k - 1]]
+        if reach[p][near].max() <= radius:
+            free[near] = False
+            cluster[p] = cluster[near] = found
+            pivots[found] = p
+            found += 1
+    return cluster, pivots[:found]
+
+
+@numba.njit(cache=True)
+def _complete(s, offsets, delta, cap, cost, reach, pivot, others, limit):
+    """Fill in what is not known yet of a pivot's rows of costs and reaches."""
+    unknown = others[cost[others] < 0]
+    if len(unknown):
+        cost[unknown], reach[unknown] = _lstd_of_pairs(s, offsets, np.full(len(unknown), pivot), unknown, delta, cap, limit)
 
 
 @numba.njit(cache=True)

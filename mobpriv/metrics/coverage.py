@@ -6,7 +6,8 @@ import pandas as pd
 from mobpriv.base.ranges import positive
 from mobpriv.ground.grid import SquareGrid
 from mobpriv.metrics.pairs import row_ranges
-from mobpriv.traces.table import Traces, milliseconds
+from mobpriv.traces.profiles import heat_maps
+from mobpriv.traces.table import Traces, by_user, milliseconds
 
 _SQUARES = SquareGrid(800.0)  # §4.7.3: "the size of a square region, it is set to 800 meters"
 
@@ -42,8 +43,7 @@ def area_coverage(
     if window is not None:
         positive("window", window, "s", least=0.001, hint="; None: the whole trace")
     ranges = row_ranges(original, protected)
-    before = _visited(original, np.repeat(np.arange(len(ranges.users)), np.diff(ranges.start)), grid, window)
-    after = _visited(protected, ranges.owner, grid, window)
+    before, after = (_visited(traces, ranges.users, grid, window) for traces in (original, protected))
     common = before.merge(after)
     c, c_after, c_common = (np.bincount(table["user"], minlength=len(ranges.users)) for table in (before, after, common))
     precision = np.where(c_after > 0, c_common / np.maximum(c_after, 1), 1.0)
@@ -52,10 +52,13 @@ def area_coverage(
     return pd.DataFrame({"precision": precision, "recall": c_common / c, "f_score": f_score}, index=ranges.users)
 
 
-def _visited(traces: Traces, user: np.ndarray, grid, window: float | None) -> pd.DataFrame:
-    """The cells C(T) of Equation (4.10) for every user: one row per user and cell (and window)."""
-    cells = grid.cells(traces["lat"].to_numpy(), traces["lng"].to_numpy())
-    table = pd.DataFrame({"user": user, "cell": np.asarray(cells, np.int64)})
-    if window is not None:
-        table["window"] = milliseconds(traces) // round(1000 * window)
-    return table.drop_duplicates()
+def _visited(traces: Traces, users: pd.Index, grid, window: float | None) -> pd.DataFrame:
+    """The cells C(T) of Equation (4.10) for every user: one row per user (her position in ``users``) and cell (and window)."""
+    if window is None:
+        maps = heat_maps(traces, grid)
+        user = np.repeat(users.get_indexer(maps.users), np.diff(maps.counts.indptr))
+        return pd.DataFrame({"user": user, "cell": maps.cells[maps.counts.indices]})
+    owners, offsets = by_user(traces)
+    cells = np.asarray(grid.cells(traces["lat"].to_numpy(), traces["lng"].to_numpy()), np.int64)
+    user = np.repeat(users.get_indexer(owners), np.diff(offsets))
+    return pd.DataFrame({"user": user, "cell": cells, "window": milliseconds(traces) // round(1000 * window)}).drop_duplicates()

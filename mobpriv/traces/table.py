@@ -11,7 +11,7 @@ Further columns are kept. :func:`as_traces` validates a table, rule by rule; :fu
 and metric begins, refuses a table that is not in this form. A user's records may share a time; they keep their order.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -352,6 +352,18 @@ def from_blocks(users: pd.Index, counts: np.ndarray, time: np.ndarray, lat: np.n
         validate=False,
     )
     return pd.DataFrame({"user": user, "t": in_utc(time), "lat": lat, "lng": lng}, copy=False)
+
+
+def together(tables: Sequence[Traces]) -> Traces:
+    """The records of tables that have no user in common, as one table of the four columns."""
+    blocks = [by_user(table) for table in tables]
+    users, counts = np.concatenate([users for users, _ in blocks]), np.concatenate([np.diff(offsets) for _, offsets in blocks])
+    order = np.argsort(users)
+    first = (np.cumsum(counts) - counts)[order]
+    counts = counts[order]
+    row = np.arange(counts.sum()) + np.repeat(first - (np.cumsum(counts) - counts), counts)
+    columns = [[milliseconds(table) for table in tables], *([table[name].to_numpy() for table in tables] for name in ("lat", "lng"))]
+    return from_blocks(users[order], counts, *(np.concatenate(column)[row] for column in columns))
 
 
 def most_active_days(traces: Traces, days: int = 30, zone: str = "UTC") -> pd.Timestamp:

@@ -224,3 +224,16 @@ def test_a_problem_tells_its_place_apart_from_the_record():
     assert shown["place"].item() == "row 3"
     assert not any(secret in str(shown.to_dict()) for secret in ("ann", "400.17", "2015"))
     assert "ann" in left_out["value"].item()
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_tables_without_a_common_user_are_put_together_as_one_table_is_sorted(seed):
+    rng = np.random.default_rng(seed)
+    names = np.array(["b", "B", "ä", "z9", "z10", "a", ""])
+    records = [(rng.choice(names), int(rng.integers(0, 50)) + 1_450_000_000, *rng.uniform(-80, 80, 2)) for _ in range(200)]
+    whole = tr.as_traces(table([r for r in records if r[0]]))
+    part_of = dict(zip(names, rng.integers(0, 3, len(names)), strict=True))
+    part = whole["user"].map(part_of).to_numpy()
+    parts = [tr.rows(whole, part == i) for i in range(3)] + [tr.rows(whole, part > 3)]
+    pd.testing.assert_frame_equal(tr.together(parts), whole)
+    assert not len(tr.together(parts[3:]))
