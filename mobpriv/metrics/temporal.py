@@ -54,9 +54,9 @@ def temporal_projection(original: Traces, protected: Traces, plane: str = "groun
     """
     check_plane(plane)
     ranges = row_ranges(original, protected)
-    p = to_plane(original["lat"].to_numpy(), original["lng"].to_numpy(), plane)
-    x = unwrapped(p.x, ranges.start) if plane == "ground" else p.x
-    x, y, before, after = map(np.array, (x, p.y, milliseconds(original), milliseconds(protected)))
+    x, y = original["lng"].to_numpy(), original["lat"].to_numpy()
+    x, y = (unwrapped(x, ranges.start), y) if plane == "ground" else to_plane(y, x, plane)[:2]
+    x, y, before, after = map(np.array, (x, y, milliseconds(original), milliseconds(protected)))
     position = _project(x, y, before, ranges.start, after, ranges.first, ranges.last)
     lat, lng = to_degrees(*position, plane)
     return pd.DataFrame({"user": protected["user"], "t": protected["t"], "lat": lat, "lng": lng})
