@@ -362,7 +362,10 @@ def together(tables: Sequence[Traces]) -> Traces:
     first = (np.cumsum(counts) - counts)[order]
     counts = counts[order]
     row = np.arange(counts.sum()) + np.repeat(first - (np.cumsum(counts) - counts), counts)
-    columns = [[milliseconds(table) for table in tables], *([table[name].to_numpy() for table in tables] for name in ("lat", "lng"))]
+    columns = [
+        [milliseconds(table) for table in tables],
+        *([table[name].to_numpy() for table in tables] for name in ("lat", "lng")),
+    ]
     return from_blocks(users[order], counts, *(np.concatenate(column)[row] for column in columns))
 
 
