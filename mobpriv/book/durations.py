@@ -3,8 +3,10 @@
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from scipy.optimize import nnls
 
 from mobpriv import datasets
 from mobpriv.base.numbers import shown
@@ -69,7 +71,7 @@ def _on_record(notebook: str, root: Path = ROOT) -> list[Timed]:
 
 
 def expected(notebook: str, parameters: dict, data_size: Size | None, root: Path = ROOT) -> str:
-    """The estimated duration of a run and its evidence, in words: recorded times scaled by the number of records.
+    """The estimated duration of a run and its evidence, in words: recorded times in proportion to the records, and on a line.
 
     Runs of the other variant, and runs that took hardly longer than the start, count only if there are no others.
     """
@@ -84,10 +86,12 @@ def expected(notebook: str, parameters: dict, data_size: Size | None, root: Path
     if not known or data_size is None:
         why = "no full run of the notebook is on record" if not known else "the number of records is not known"
         return f"unknown, because {why}"
-    times = sorted(
-        _START_SECONDS + max(timed.seconds - _START_SECONDS, 0) * data_size.records / timed.records for timed in known
-    )
-    low, high = in_time(times[0]), in_time(times[-1])
+    seconds, records = np.array([(max(timed.seconds - _START_SECONDS, 1.0), timed.records) for timed in known]).T
+    times = seconds / records * data_size.records
+    if len(set(records)) > 1:  # work that does not grow with the records: a line, whose relative errors are smallest
+        constant, of_record = nnls(np.column_stack([1 / seconds, records / seconds]), np.ones(len(seconds)))[0]
+        times = np.append(times, constant + of_record * data_size.records)
+    low, high = (in_time(_START_SECONDS + bound) for bound in (times.min(), times.max()))
     return f"about {low if low == high else f'{low} to {high}'} on a computer like that of the recorded runs ({evidence})"
 
 

@@ -40,6 +40,17 @@ def test_the_estimate_is_in_proportion_to_the_records(root):
     assert durations.expected("nb", {}, durations.Size(20_000_000, True), root).startswith("about 3 min to 7 min on")
 
 
+def test_a_small_table_takes_the_time_that_does_not_grow_with_the_records(root):
+    for folder, seconds in (("results/cabspotting", 605.0), ("_generated/results/city", 105.0)):
+        path = root / "book" / folder / "nb.json"
+        record = json.loads(path.read_text())
+        path.write_text(json.dumps(record | {"provenance": record["provenance"] | {"seconds": seconds}}))
+    (root / "book" / "results" / "cabspotting-program" / "nb.json").unlink()
+    # 600 and 100 s after the start with 10 and 1 million records: 44 s, and 56 s for each million
+    words = durations.expected("nb", {}, durations.Size(200_000, True), root)
+    assert words.startswith("about 17 s to 60 s on")
+
+
 def test_runs_of_the_same_reading_that_took_more_than_the_start_count(root):
     def told(variant):
         return durations.expected("nb", {"variant": variant}, durations.Size(2_000_000, True), root)
