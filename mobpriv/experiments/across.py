@@ -234,7 +234,7 @@ class Trial:
 
 
 class _Published:
-    """What a mechanism without randomness publishes of a half: computed once for all repetitions."""
+    """What a mechanism publishes of a half: computed once for all repetitions. HMC's random choices are then the same in each."""
 
     random = False
 
