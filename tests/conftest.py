@@ -55,12 +55,8 @@ def refusals(*cases, call=lambda what: what()):
 
 
 def published(notebook: str, run: str = "cabspotting") -> dict:
-    """The book's results of a notebook on real data: their numbers. Older runs did not save the name of an interval."""
-    results = json.loads((ROOT / "book" / "results" / run / f"{notebook}.json").read_text("utf-8"))["results"]
-    return {
-        name: {key: part for key, part in one.items() if key != "interval"} if isinstance(one, dict) else one
-        for name, one in results.items()
-    }
+    """The book's results of a notebook on real data."""
+    return json.loads((ROOT / "book" / "results" / run / f"{notebook}.json").read_text("utf-8"))["results"]
 
 
 def _folder(name: str) -> Path:
