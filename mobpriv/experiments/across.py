@@ -7,6 +7,7 @@ the traces as recorded, and on traces that he protected with the same mechanism 
 
 import pickle
 import re
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -42,7 +43,7 @@ VALUES = {  # mechanism -> the words for a setting, and the values of its parame
     "W4M": ("{} with k = {}", (2, 4, 8)),
     "TriLateration": ("{} at {:g} m", (300.0, 1000.0, 3000.0)),  # radius
 }
-_CHANNELS = (1000.0, 2000.0)  # m, 2/ε of the optimal channels: the ε of Geo-I with this mean length of the noise
+_CHANNELS = (0.0, 1000.0, 2000.0)  # m, 2/ε of the optimal channels, as of Geo-I; 0: cells without noise
 _RATIOS = (1.0, 2.0, 3.0)  # of privacy to utility that all users of PULP request
 _FINER = "AP-Attack on 400 m"
 ATTACKS = ("AP-Attack", _FINER, "POI-Attack", "PIT-Attack")
@@ -92,16 +93,21 @@ def settings(known: Traces) -> dict[str, object]:
 def _optimal_channels(known: Traces) -> dict[str, Obfuscation]:
     """Name -> Program (22) of "Privacy games" at an ε, for the mean of the users' priors; each record is reported by itself.
 
+    At 0 m (ε = ∞) each record is reported in its own cell, without noise.
+
     The area is the densest of the size in the paper, 15 × 8 km, but has 10 × 8 cells. With the paper's 300 cells the program for
     all users takes minutes. The paper computes a channel for each user. Records outside the area are left out.
     """
     grid = densest_area(known, columns=10, rows=8)
     inside = grid.cells(known["lat"].to_numpy(), known["lng"].to_numpy()) >= 0
     area = Area(priors(rows(known, inside), grid).shares.mean().to_numpy(), euclidean(grid.centres()))
-    return {
-        f"{_OptimalChannel.name} at {length:g} m": _OptimalChannel(area.differential(2 / length).channel, grid)
-        for length in _CHANNELS
-    }
+    channels = {}
+    for length in _CHANNELS:
+        name, optimum = f"{_OptimalChannel.name} at {length:g} m", area.differential(2 / length) if length else None
+        if optimum and not optimum.certificate.exact:
+            warnings.warn(f"{name} is not proven to be optimal: {optimum.certificate}", stacklevel=2)
+        channels[name] = _OptimalChannel(optimum.channel if optimum else np.eye(grid.size), grid)
+    return channels
 
 
 def mechanism_in(setting: str) -> str:
@@ -204,11 +210,11 @@ class Trial:
         return mechanism.protect(traces, rng)
 
     def _hybrid_for(self, half: str) -> Hybrid:
-        promesse, hmc = (_Published(one, getattr(self.setting, half)) for one in (Promesse(), HMC(self.setting.known)))
-        fixed = {id(promesse.traces), id(hmc.traces)}
-        choosing = [_Attack(_once_for(fixed, fitted.rank)) for name, fitted in self.recorded.items() if name != _FINER]
-        mechanisms = [GeoI(), promesse, TriLateration(), hmc]
-        return Hybrid(mechanisms, choosing, _once_for(fixed, coverage), owners=self.setting.person or None)
+        promesse = _Published(Promesse(), getattr(self.setting, half))
+        once = {id(promesse.traces)}
+        choosing = [_Attack(_once_for(once, fitted.rank)) for name, fitted in self.recorded.items() if name != _FINER]
+        mechanisms = [GeoI(), promesse, TriLateration(), HMC(self.setting.known)]
+        return Hybrid(mechanisms, choosing, _once_for(once, coverage), owners=self.setting.person or None)
 
     def _of_draw(self, published: Traces, training: Traces) -> dict[str, np.ndarray]:
         users, person, secret = self.setting.users, self.setting.person, self.setting.secret
@@ -234,7 +240,7 @@ class Trial:
 
 
 class _Published:
-    """What a mechanism publishes of a half: computed once for all repetitions. HMC's random choices are then the same in each."""
+    """What a mechanism without randomness publishes of a half: computed once for all repetitions."""
 
     random = False
 

@@ -18,7 +18,7 @@ _LIMITS = {
 def setting_for(results: Mapping[str, Mapping], goals: Mapping[str, float]) -> str:
     """The name of the setting with the largest area coverage whose whole intervals meet all ``goals`` (``max_reidentified``, ``min_coverage``, ``max_distance`` in m).
 
-    ``results``: of the notebook ``across_traces``, whose intervals have a confidence of 95 % for all settings and goals together.
+    ``results``: of the notebook ``across_traces``, whose verdict on any setting and goal is wrong with a probability of at most 5 %.
     ValueError if no setting is shown to meet the goals.
     """
     names = [name.removeprefix("bound.either.") for name in results if name.startswith("bound.either.")]
