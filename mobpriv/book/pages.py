@@ -27,14 +27,12 @@ def footer(notebook: str, records: dict[str, dict], registry: Registry, stale: S
         }
         for run, record in records.items()
     }
-    results = [
-        f"{{download}}`results on {registry.title(run)} <../_generated/downloads/{run}/{notebook}.json>`" for run in records
-    ]
+    filled = [run for run, record in records.items() if record["results"]]  # in the student edition a lesson has no results
     links = [
         f"{{download}}`source notebook <../_generated/downloads/source/{notebook}.ipynb>`",
         f"{{download}}`executed notebook <../_generated/downloads/executed/{notebook}.ipynb>`",
-        f"{{download}}`all numbers (CSV) <../_generated/downloads/numbers/{notebook}.csv>`",
-        *results,
+        *([f"{{download}}`all numbers (CSV) <../_generated/downloads/numbers/{notebook}.csv>`"] if filled else []),
+        *(f"{{download}}`results on {registry.title(run)} <../_generated/downloads/{run}/{notebook}.json>`" for run in filled),
     ]
     return "\n".join(
         [

@@ -566,6 +566,9 @@ def test_the_foot_of_a_page_says_where_its_numbers_come_from(tmp_path):
     assert {part: both.count(part) for part in counts} == counts
     assert "<dd>1\u202f234\u202f567 records of &lt; cabs</dd>" in both
     assert "all runs" not in foot
+    # no empty file is offered
+    without = pages.footer("demo", {"city": {**record, "results": {}}}, REGISTRY)
+    assert [words for words in ("results on", "all numbers", "source notebook") if words in without] == ["source notebook"]
 
 
 def test_all_numbers_of_a_page_as_one_table():
