@@ -79,8 +79,7 @@ def build(root: Path = ROOT, workers: int = 2, quick: bool = False, render: bool
         )
     embedded = embedded_runs(root)
     with build_lock(root):
-        for run in runs.read(root).embedded:
-            _run_all([_embedded_job(name, run, quick, root) for name in names if embedded[name] == run], run, workers)
+        _run_all([_embedded_job(name, embedded[name], quick, root) for name in names], workers)
         write_pages(embedded, root)
         if render:
             write_site(root, workers)
@@ -146,10 +145,15 @@ def real(folder: Path, only: list[str], workers: int = 1, root: Path = ROOT) -> 
     if not data_files:
         raise FileNotFoundError(f"{folder} has no file for the runs: {', '.join(run.file for run in real_runs)}")
     with build_lock(root):
-        for run in real_runs:
-            names = [name for name in run.notebooks if run.name in data_files and (not only or name in only)]
-            if names:
-                _run_all([_real_job(name, run, data_files[run.name][0].resolve(), root) for name in names], run.name, workers)
+        _run_all(
+            [
+                _real_job(name, run, data_files[run.name][0].resolve(), root)
+                for run in real_runs
+                for name in (run.notebooks if run.name in data_files else ())
+                if not only or name in only
+            ],
+            workers,
+        )
 
 
 class Job(NamedTuple):
@@ -162,6 +166,11 @@ class Job(NamedTuple):
     root: Path
     key: str  # content hash
     page: Path | None = None  # file of a page of its own
+    run: str = ""  # on real data, named in messages
+
+    @property
+    def title(self) -> str:
+        return f"{self.run}/{self.notebook.stem}" if self.run else self.notebook.stem
 
 
 def _embedded_job(name: str, run: str, quick: bool, root: Path) -> Job:
@@ -183,7 +192,8 @@ def _real_job(name: str, run: runs.Run, data: Path, root: Path) -> Job:
     given = {"dataset": str(data), **given_to(run, name, root)}
     named = _named_files(name, root)
     key = provenance.fingerprint([code_hash(run, name, root), *running.data_fingerprints(str(data)), *named])
-    return Job(path, given, executed(root, run.name, name), root / "book" / "results" / run.name / f"{name}.json", root, key)
+    results = root / "book" / "results" / run.name / f"{name}.json"
+    return Job(path, given, executed(root, run.name, name), results, root, key, run=run.name)
 
 
 def given_to(run: runs.Run, name: str, root: Path) -> dict:
@@ -225,33 +235,47 @@ def shown_beside(path: Path, root: Path) -> list[str]:
     ]
 
 
-def _run_all(jobs: list[Job], run: str, workers: int) -> None:
+def _run_all(jobs: list[Job], workers: int) -> None:
     """Run notebooks; :class:`BuildFailed` if any fails."""
-    if failures := run_jobs(jobs, run, workers):
-        raise BuildFailed("\n\n".join(f"{name}: {error}" for name, error in failures.items()))
+    if failures := run_jobs(jobs, workers):
+        raise BuildFailed("\n\n".join(f"{title}: {error}" for title, error in failures.items()))
 
 
-def run_jobs(jobs: list[Job], run: str, workers: int) -> dict[str, BaseException]:
-    """Run notebooks, ``workers`` at a time; skip those with an unchanged content hash. Returns notebook -> error of those that failed."""
-    pending = [job for job in jobs if not _unchanged(job)]
+def run_jobs(jobs: list[Job], workers: int) -> dict[str, BaseException]:
+    """Run notebooks, ``workers`` at a time; skip those with an unchanged content hash. Returns title -> error of those that failed.
+
+    Those whose last run took longest start first, so that no worker waits for the last one alone.
+    """
+    pending = {job.title: job for job in jobs if not _unchanged(job)}
+    last = {title: _last_seconds(job) for title, job in pending.items()}
+    order = sorted(pending, key=lambda title: -(last[title] or 0))
     console, failures = Console(stderr=True), {}
-    console.print(
-        f"{len(jobs) - len(pending)} of {len(jobs)} notebooks unchanged, {len(pending)} to run ({run})",
-        highlight=False,
-    )
+    console.print(f"{len(jobs) - len(pending)} of {len(jobs)} notebooks unchanged, {len(pending)} to run", highlight=False)
+    if any(job.run for job in pending.values()):
+        for title in order:
+            minutes = "not run before" if last[title] is None else f"{last[title] / 60:.1f} min the last time"
+            console.print(f"  {title}: {minutes}", highlight=False)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     progress, processes_used = Progress(*columns, console=console), max(1, min(workers, len(pending)))
     with progress, sharing.sharing(), processes.pool(processes_used) as pool:
         task = progress.add_task("notebooks", total=len(pending))
-        futures = {pool.submit(_run_one, job, workers): job.notebook.stem for job in pending}
+        futures = {pool.submit(_run_one, pending[title], workers): title for title in order}
         for future in as_completed(futures):
-            name = futures[future]
+            title = futures[future]
             if error := future.exception():
-                failures[name] = error
+                failures[title] = error
             refused = "refused the data" if isinstance(error, ValueError) else "failed"
-            console.print(f"  {name}: {refused if error else f'{future.result():.1f} s'}", highlight=False)
+            console.print(f"  {title}: {refused if error else f'{future.result():.1f} s'}", highlight=False)
             progress.advance(task)
     return failures
+
+
+def _last_seconds(job: Job) -> float | None:
+    try:
+        record = provenance.read_record(job.results)
+    except provenance.BrokenRecord:
+        return None
+    return record["provenance"]["seconds"] if record else None
 
 
 def _unchanged(job: Job) -> bool:
@@ -264,7 +288,7 @@ def _unchanged(job: Job) -> bool:
 
 
 def _run_one(job: Job, workers: int) -> float:
-    path, parameters, output, results, root, key, own_page = job
+    path, parameters, output, results, root, key, own_page, _ = job
     processes.ends_with_parent(os.environ[sharing.FOLDER])  # a killed parent cannot remove the folder
     kernels = nullcontext()
     if workers > 1:  # several notebooks run at once: each has one thread

@@ -22,7 +22,7 @@ def write(
     """
     chapters = _on_the_path(datasets.kind_of(data), root)
     jobs = [_job(notebook, data, folder, quick, root) for names in chapters.values() for notebook in names]
-    errors = build.run_jobs(jobs, name, workers)
+    errors = build.run_jobs(jobs, workers)
     for notebook in errors:  # pages of an earlier table of this name
         for old in folder.glob(f"{notebook}.*"):
             old.unlink()

@@ -465,8 +465,25 @@ def test_only_runs_whose_file_is_there_are_named(tmp_path, capsys):
     (tmp_path / "cabs.parquet").write_text("")
     build.real(tmp_path, [], root=root)
     said = capsys.readouterr().err
-    assert "1 to run (cabspotting)" in said
+    assert "1 to run" in said
+    assert "cabspotting/nb: not run before" in said
     assert "cabspotting-program" not in said
+
+
+def test_notebooks_on_real_data_are_planned_by_their_last_run_the_longest_first(tmp_path, capsys):
+    root = project(tmp_path, "nb")
+    (tmp_path / "cabs.parquet").write_text("")
+    build.real(tmp_path, [], root=root)
+    capsys.readouterr()
+    for seconds, run_name in ((30, "cabspotting"), (300, "cabspotting-program")):
+        path = root / "book" / "results" / run_name / "nb.json"
+        record = json.loads(path.read_text())
+        record["provenance"] |= {"seconds": seconds, "content_hash": "of older code"}
+        path.write_text(json.dumps(record))
+    build.real(tmp_path, [], root=root)
+    said = capsys.readouterr().err
+    assert "0 of 2 notebooks unchanged, 2 to run" in said
+    assert re.findall(r"(\S+)/nb: ([\d.]+) min", said) == [("cabspotting-program", "5.0"), ("cabspotting", "0.5")]
 
 
 def test_a_result_of_code_that_has_changed_since_is_stale(tmp_path, built):
