@@ -225,9 +225,8 @@ def shown_beside(path: Path, root: Path) -> list[str]:
     runs_shown = {file.parent.name for file in files}
     titles = [run.title for run in registry.runs.values() if run.synthetic or run.name in runs_shown]
     labels = quantities.read(root, registry.runs)
-    patterns = [labels.patterns.get(name, ()) for name in sorted(names)]
-    words = [[(pattern.pattern, *rest) for pattern, *rest in of] for of in patterns]
-    used = {part for of in patterns for pattern, *_ in of for part in pattern.groupindex}
+    words = [labels.patterns.get(name, ()) for name in sorted(names)]
+    used = {part for of in words for family, *_ in of for part in quantities.parts_of(family)}
     parts = {key: text for key, text in labels.parts.items() if "=" not in key or key.partition("=")[0] in used}
     return [
         *(f"{file.parent.name} {json.dumps(provenance.read_record(file)['results'])}" for file in files),

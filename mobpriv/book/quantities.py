@@ -44,9 +44,7 @@ class Quantity(NamedTuple):
 class Names(NamedTuple):
     """The contents of ``book/quantities``."""
 
-    patterns: dict[
-        str, list[tuple[re.Pattern, str, str, str, str]]
-    ]  # notebook -> (names, unit, label, of a family, short label)
+    patterns: dict[str, list[tuple[str, str, str, str, str]]]  # notebook -> (names, unit, label, of a family, short label)
     parts: dict[str, str]
     runs: dict[str, Run]
 
@@ -59,8 +57,8 @@ class Names(NamedTuple):
 
     def find(self, notebook: str, name: str) -> Quantity | None:
         """Unit and label of a result, if any; the name of a result compared across runs begins with its run."""
-        for pattern, unit, words, of_family, short in self.patterns.get(notebook, ()):
-            match = pattern.fullmatch(name)
+        for family, unit, words, of_family, short in self.patterns.get(notebook, ()):
+            match = pattern(family).fullmatch(name)
             if match:
                 text = of_family if of_family and ALL in match.groups() else words
                 labels = {key: self._called(key, part) for key, part in match.groupdict().items()}
@@ -83,8 +81,8 @@ class Names(NamedTuple):
     def facets(self, notebook: str, name: str) -> tuple[str, dict[str, str]]:
         """The family of a result without its parts, and its parts: "rate.AP-Attack.HMC" -> "rate", {attack: AP-Attack, …}."""
         for family, *_ in self.patterns.get(notebook, ()):
-            if match := family.fullmatch(name):
-                ends = [(match.start(part), match.end(part)) for part in family.groupindex]
+            if match := pattern(family).fullmatch(name):
+                ends = [match.span(part) for part in match.groupdict()]
                 kept = [text for i, text in _dotted(name) if not any(start <= i < end for start, end in ends)]
                 return ".".join(kept), match.groupdict()
         return name, {}
@@ -138,7 +136,7 @@ def names(quantities: dict[str, dict[str, list[str]]], parts: dict[str, str], ru
                 raise ValueError(
                     f"{notebook}: {name}: needs a unit and a label, and may have a label for its family and a short one"
                 )
-            patterns.setdefault(notebook, []).append((pattern(name), *(fields.get(field, "") for field in _FIELDS)))
+            patterns.setdefault(notebook, []).append((name, *(fields.get(field, "") for field in _FIELDS)))
     return Names(patterns, {str(part): words for part, words in parts.items()}, runs)
 
 

@@ -73,10 +73,9 @@ class Instrument:
         return f"{self.knob}: {setting}" + (f"; {self.switch}: {position}" if self.switch else "")
 
     def _repr_mimebundle_(self, include=None, exclude=None):
-        seen = next(iter(self.frames[self.marked].values()))
         alts = (view.alt for views in self.frames.values() for view in views.values())
         text = " ".join([f"{self.caption} {self.knob}.", *alts])
-        return {"text/html": self.html, "image/png": seen.png, "text/plain": text}
+        return {"text/html": self.html, "text/plain": text}
 
 
 def turned(

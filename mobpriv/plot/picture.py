@@ -9,15 +9,11 @@ import re
 import textwrap
 import zlib
 from collections.abc import Sequence
-from functools import cached_property
 from html import escape
 from typing import NamedTuple
 
-import matplotlib.pyplot as plt
 import numpy as np
-from matplotlib import image
 from matplotlib.axes import Axes
-from matplotlib.lines import Line2D
 from matplotlib.markers import MarkerStyle
 from matplotlib.text import Text
 from matplotlib.ticker import LogFormatter, LogLocator, ScalarFormatter
@@ -38,7 +34,7 @@ _NAMESPACES = 'xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org
 
 
 class Picture:
-    """Panels in a row, legend above and caption below: SVG for pages, PNG where there is no HTML.
+    """Panels in a row, legend above and caption below, as SVG in HTML; where there is no HTML, in words.
 
     ``alt`` describes the figure in a sentence. ``number`` is that of the paper's figure ("3.4"); the build numbers the others.
     """
@@ -47,12 +43,6 @@ class Picture:
         self.caption, self.alt, self.number, self.legend = caption, alt, number, legend or {}
         self.svgs = [_saved(figure) for figure in figures]
         self._figures = figures
-        for figure in figures:
-            figure.set_layout_engine("none")  # all is in its place: a layout costs as much as the drawing
-
-    @cached_property
-    def png(self) -> bytes:
-        return _side_by_side([_png(figure) for figure in self._figures], _legend_png(self.legend) if self.legend else None)
 
     @property
     def html(self) -> str:
@@ -78,7 +68,7 @@ class Picture:
         return _panels(panels, self.alt, f"--widest: {72 * widest:.0f}px; --rows: {self.on_paper.rows}")
 
     def _repr_mimebundle_(self, include=None, exclude=None):
-        return {"text/html": self.html, "image/png": self.png, "text/plain": f"{self.caption} {self.alt}"}
+        return {"text/html": self.html, "text/plain": f"{self.caption} {self.alt}"}
 
 
 class OnPaper(NamedTuple):
@@ -148,30 +138,27 @@ class Kept:
         return cls([base64.b64decode(panel) for panel in text.split()], caption, alt, number)
 
     @property
-    def png(self) -> bytes:
-        return _side_by_side([_read(png) for png in self.pngs]) if len(self.pngs) > 1 else self.pngs[0]
-
-    @property
     def html(self) -> str:
         panels = "".join(
             f'<div class="kept"><img src="data:image/png;base64,{base64.b64encode(png).decode()}" alt=""></div>'
             for png in self.pngs
         )
-        sizes = [np.array(_read(png).shape[1::-1]) / _DPI for png in self.pngs]
+        sizes = [np.array(Image.open(io.BytesIO(png)).size) / _DPI for png in self.pngs]
         paper = OnPaper.of(len(self.pngs), *np.max(sizes, axis=0))
         panels = _panels(panels, self.alt, f"--rows: {paper.rows}")
         return f"{_opening(len(self.pngs), False, paper)}{panels}{caption_html(self.caption, self.number)}</figure>"
 
     def _repr_mimebundle_(self, include=None, exclude=None):
-        return {"text/html": self.html, "image/png": self.png, "text/plain": f"{self.caption} {self.alt}"}
+        return {"text/html": self.html, "text/plain": f"{self.caption} {self.alt}"}
 
 
 def as_text(panels) -> str:
     """The panels as small base64 PNGs with few colours, separated by spaces, for storage with a run's numbers."""
     kept = []
     for axis in axes_of(panels):
-        png, pixels = io.BytesIO(), np.rint(255 * _png(axis.figure)).astype(np.uint8)
-        Image.fromarray(pixels).quantize(64, dither=Image.Dither.NONE).save(png, format="png", optimize=True)
+        drawn, png = io.BytesIO(), io.BytesIO()
+        axis.figure.savefig(drawn, format="png", dpi=_DPI, transparent=False, facecolor="white")
+        Image.open(drawn).convert("RGB").quantize(64, dither=Image.Dither.NONE).save(png, format="png", optimize=True)
         kept.append(base64.b64encode(png.getvalue()).decode())
     return " ".join(kept)
 
@@ -280,50 +267,6 @@ def _saved(figure) -> str:
     svg = io.StringIO()
     figure.savefig(svg, format="svg", metadata={"Date": None, "Creator": None})
     return svg.getvalue()
-
-
-def _png(figure, **how) -> np.ndarray:
-    png = io.BytesIO()
-    figure.savefig(png, format="png", dpi=_DPI, transparent=False, facecolor="white", **how)
-    return _read(png.getvalue())
-
-
-def _read(png: bytes) -> np.ndarray:
-    return image.imread(io.BytesIO(png), format="png")[:, :, :3]
-
-
-def _legend_png(legend: dict[str, Mark]) -> np.ndarray:
-    """The legend as a separate picture, so that it takes no room from a panel."""
-    figure = plt.figure(layout="none")
-    plt.close(figure)
-    figure.legend(handles=_handles(legend), loc="center", ncols=min(2, len(legend)))
-    return _png(figure, bbox_inches="tight")
-
-
-def _side_by_side(pictures: list[np.ndarray], below: np.ndarray | None = None) -> bytes:
-    """Panels in one PNG on white, at most three in a row, four as two by two; ``below`` in a separate row."""
-    columns = 2 if len(pictures) == 4 else min(3, len(pictures))
-    high, wide = (max(picture.shape[axis] for picture in pictures) for axis in (0, 1))
-    rows, under = -(-len(pictures) // columns), (0, 0) if below is None else below.shape[:2]
-    canvas = np.ones((rows * high + under[0], max(columns * wide, under[1]), 3))
-    for i, picture in enumerate(pictures):
-        top, left = i // columns * high, i % columns * wide
-        canvas[top : top + picture.shape[0], left : left + picture.shape[1]] = picture
-    if below is not None:
-        left = (canvas.shape[1] - under[1]) // 2
-        canvas[rows * high :, left : left + under[1]] = below
-    png = io.BytesIO()
-    image.imsave(png, canvas, format="png", metadata={"Software": None})
-    return png.getvalue()
-
-
-def _handles(legend: dict[str, Mark]) -> list[Line2D]:
-    handles = []
-    for name, mark in legend.items():
-        face = "none" if mark.hollow else mark.colour
-        look = {"ls": mark.marker} if mark.marker in _LINES else {"ls": "none", "marker": mark.marker, "mfc": face}
-        handles.append(Line2D([], [], color=mark.colour, label=name, **look))
-    return handles
 
 
 def _swatch(mark: Mark) -> str:
