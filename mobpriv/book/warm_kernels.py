@@ -19,27 +19,10 @@ from jupyter_client.provisioning import KernelProvisionerFactory, LocalProvision
 
 import mobpriv
 from mobpriv.base import processes
+from mobpriv.book import claims, quantities, runs
+from mobpriv.book.results import ROOT
 from mobpriv.book.running import KERNEL, ONE_THREAD
 
-_IMPORTED = [
-    "ipykernel.kernelapp",
-    "ipykernel.ipkernel",
-    "ipykernel.zmqshell",
-    "mobpriv.attacks.ill",
-    "mobpriv.book",
-    "mobpriv.channels.optimal",
-    "mobpriv.channels.rivals",
-    "mobpriv.datasets",
-    "mobpriv.experiments.dchi",
-    "mobpriv.experiments.joint",
-    "mobpriv.experiments.primule_sociometer",
-    "mobpriv.experiments.pulp",
-    "mobpriv.experiments.thesis_6",
-    "mobpriv.plot.maps",
-    "mobpriv.plot",
-    "sklearn.cluster",
-    "sklearn.ensemble",
-]
 _BACKEND = {"MPLBACKEND": "module://matplotlib_inline.backend_inline"}  # set by a kernel before it draws
 NAME = "mobpriv-warm"
 
@@ -116,6 +99,13 @@ def _changed() -> bool:
     return any(file.stat().st_mtime > _begun[0] for file in Path(mobpriv.__file__).parent.rglob("*.py"))
 
 
+def read_texts() -> None:
+    """Read what every page shows of other files; their texts stay parsed."""
+    quantities.read(ROOT, {})
+    claims.read(ROOT / "book" / "claims", claims.Claim)
+    runs.read(ROOT)
+
+
 @contextmanager
 def kernels() -> Iterator[None]:
     """Fork all kernels that are started inside the block; each has one thread.
@@ -126,8 +116,9 @@ def kernels() -> Iterator[None]:
     if sys.platform != "linux" or len(tempfile.gettempdir()) > 70 or _changed():
         yield
         return
+    read_texts()  # a mistake in them is named here; it would end the process that forks
     with processes.environment(ONE_THREAD | KERNEL | _BACKEND):
-        multiprocessing.get_context("forkserver").set_forkserver_preload(_IMPORTED)
+        multiprocessing.get_context("forkserver").set_forkserver_preload(["mobpriv.book.before_fork"])
         forkserver.ensure_running()
     processes.ends_with_parent(util.get_temp_dir())  # with its socket
     factory = KernelProvisionerFactory.instance()

@@ -1,0 +1,35 @@
+"""What every kernel of a build needs, imported and read once, in the process from which :mod:`mobpriv.book.warm_kernels` forks.
+
+No threads may run in this process: a fork does not copy them.
+"""
+
+from importlib import import_module
+
+from numba.core.registry import cpu_target
+
+from mobpriv import plot
+from mobpriv.book.warm_kernels import read_texts
+
+for _name in (
+    "ipykernel.kernelapp",
+    "ipykernel.ipkernel",
+    "ipykernel.zmqshell",
+    "mobpriv.attacks.ill",
+    "mobpriv.channels.optimal",
+    "mobpriv.channels.rivals",
+    "mobpriv.datasets",
+    "mobpriv.experiments.dchi",
+    "mobpriv.experiments.joint",
+    "mobpriv.experiments.primule_sociometer",
+    "mobpriv.experiments.pulp",
+    "mobpriv.experiments.thesis_6",
+    "mobpriv.plot.maps",
+    "sklearn.cluster",
+    "sklearn.ensemble",
+):
+    import_module(_name)
+
+cpu_target.typing_context.refresh()  # numba's tables of types and functions, a fifth of a second
+cpu_target.target_context.refresh()
+read_texts()
+plot.show(plot.panels(1), "A.", "A.")  # fonts
