@@ -72,14 +72,16 @@ def _differs(registry: runs.Registry, run: str, name: str, before: Path, root: P
     file = Path("book", "results", run, f"{name}.json")
     if not (before / file).is_file() or (before / file).read_bytes() != (root / file).read_bytes():
         return "it differs from the result before"
+    embedded = [Path("book", "_generated", "results", embedded_run, f"{name}.json") for embedded_run in registry.embedded]
+    pairs = [(provenance.read_record(before / path), provenance.read_record(root / path)) for path in embedded]
+    pairs = [pair for pair in pairs if any(pair)]
+    if pairs and all(map(all, pairs)) and (other := _other_parameters(registry.runs[run], name, pairs[0][1], root)):
+        return f"its run had other parameters than today's: {', '.join(other)}"
     variant = build.given_to(registry.runs[run], name, root).get("variant")
     if variant is not None and variant != notebooks.parameters(name, root)["variant"].default:
         given = json.dumps([name, {"variant": variant, "quick": True}])
         same = _numbers(_run_in(before, _QUICK, given)) == _numbers(_run_in(root, _QUICK, given))
         return "" if same else f"a quick run of the variant {variant!r} gives other numbers on the embedded data"
-    embedded = [Path("book", "_generated", "results", embedded_run, f"{name}.json") for embedded_run in registry.embedded]
-    pairs = [(provenance.read_record(before / path), provenance.read_record(root / path)) for path in embedded]
-    pairs = [pair for pair in pairs if any(pair)]
     if not pairs or not all(map(all, pairs)):
         return "its notebook has no embedded results in both: make book there"
     equal = all(
@@ -88,6 +90,18 @@ def _differs(registry: runs.Registry, run: str, name: str, before: Path, root: P
         for one, other in pairs
     )
     return "" if equal else "its notebook gives other numbers on the embedded data"
+
+
+def _other_parameters(run: runs.Run, name: str, embedded: dict, root: Path) -> list[str]:
+    """The parameters that a result on real data was not made with: a run gives a renamed one to nobody, without a word.
+
+    A notebook may save a parameter as it used it (sizes up to that of the data), on the embedded data, too. These are not compared.
+    """
+    defaults = {p.name: p.default for p in notebooks.parameters(name, root).values()}
+    as_given = {key for key, value in defaults.items() if embedded["provenance"]["parameters"].get(key) == value}
+    recorded = provenance.read_record(run.folder(root) / f"{name}.json")["provenance"]["parameters"]
+    today = {**defaults, **build.given_to(run, name, root)}
+    return [f"{key} = {today[key]!r}" for key in sorted(as_given - {"dataset"}) if recorded.get(key) != today[key]]
 
 
 def _numbers(results: dict) -> dict:

@@ -411,6 +411,13 @@ class TestCarryingOver:
                 "its notebook gives other numbers on the embedded data",
             ),
             ("today", "results/cabspotting/nb.json", "0.07", "0.06", "it differs from the result before"),
+            (
+                "today",
+                "results/runs.yml",
+                'data: cabspotting, file: "c*.parquet"',
+                'data: cabspotting, parameters: {seed: 2}, file: "c*.parquet"',
+                "its run had other parameters than today's: seed = 2",
+            ),
             ("before", "../notebooks/nb.ipynb", "0.07", "0.06", "it was stale before"),
             ("before", "_generated/results/city/nb.json", "", None, "its notebook has no embedded results in both"),
         ],
