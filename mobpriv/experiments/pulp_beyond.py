@@ -23,7 +23,7 @@ from mobpriv.mechanisms import HMC, TriLateration
 from mobpriv.pulp import SWEEPS, Candidate, Metrics, Sweep, models
 from mobpriv.pulp.annealing import anneal
 from mobpriv.pulp.configurator import known
-from mobpriv.pulp.users import noise
+from mobpriv.pulp.users import noise_at
 from mobpriv.traces.sub_traces import slices
 from mobpriv.traces.table import Traces, by_user, milliseconds, rows, together
 
@@ -308,7 +308,7 @@ def _protected_each(
         one = sweeps[mechanism].at(float(value))
         published = fixed.get(setting)
         if published is None:
-            rng = noise(seed, f"{user}, {mechanism}, {float(value)!r}")
+            rng = noise_at(seed, user, mechanism, value)
             published = one.protect(rows(traces, row_ranges[user]), rng)
             if not getattr(one, "random", True):
                 fixed[setting] = published

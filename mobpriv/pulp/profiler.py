@@ -1,7 +1,7 @@
 """PULP's profiler: measure each user's privacy and utility under every mechanism at a few values of its parameter.
 
-A user's numbers depend on nobody else. The noise of a setting is drawn from the seed, her name, the mechanism and the value. It
-does not depend on other users, other values or the number of processes.
+A user's numbers depend on nobody else. The noise of a setting is drawn from the seed, her name, the mechanism and nine
+digits of the value. It does not depend on other users, other values, the number of processes or the processor.
 
 Source: Cerf et al., TDSC 2018, §III-B, §VI-A.
 """
@@ -17,7 +17,7 @@ import pandas as pd
 from mobpriv.base.ranges import one_of, positive, whole
 from mobpriv.mechanisms import GeoI, Promesse
 from mobpriv.pulp.levels import Levels, Metrics, Original
-from mobpriv.pulp.users import each_user, noise
+from mobpriv.pulp.users import each_user, noise_at
 from mobpriv.traces.table import Traces, by_user
 
 PROFILE_COLUMNS = ["user", "mechanism", "parameter", "value", "repetition", "privacy", "utility", "records", "reason"]
@@ -34,7 +34,7 @@ class Sweep:
 
     mechanism: Any
     parameter: str  # the field of the mechanism
-    values: Sequence[float]
+    values: Sequence[float]  # to twelve digits: the last ones of a power depend on the processor
     rises: str  # "privacy" or "utility": the level that is expected to rise with the parameter
     name: str = ""  # in tables; "": the mechanism's
 
@@ -42,7 +42,7 @@ class Sweep:
         field_names = [f.name for f in fields(self.mechanism)]
         one_of("parameter", self.parameter, field_names)
         one_of("rises", self.rises, ("privacy", "utility"))
-        values = sorted(positive(f"a value of {self.parameter}", value) for value in self.values)
+        values = sorted(float(f"{positive(f'a value of {self.parameter}', value):.12g}") for value in self.values)
         if not values:
             raise ValueError(f"values of {self.parameter} must hold at least one number (got none)")
         duplicates = [a for a, b in pairwise(values) if a == b]
@@ -163,7 +163,7 @@ def _profile_user(trace: Traces, settings: list, sweeps: dict[str, Sweep], seeds
         sweep = sweeps[name]
         mechanism = sweep.at(value)
         for repetition, seed in enumerate(seeds if getattr(mechanism, "random", True) else seeds[:1], 1):
-            rng, refusal, computed = noise(seed, f"{user}, {name}, {value!r}"), "", {}
+            rng, refusal, computed = noise_at(seed, user, name, value), "", {}
             row = {"user": user, "mechanism": name, "parameter": sweep.parameter, "value": value, "repetition": repetition}
             row |= {"standard": sweep.standard, "rises": sweep.rises}
             try:

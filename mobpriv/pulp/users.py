@@ -17,6 +17,11 @@ def noise(seed: int, label: str) -> np.random.Generator:
     return np.random.default_rng([seed, *label.encode()])
 
 
+def noise_at(seed: int, user: str, mechanism: str, value: float) -> np.random.Generator:
+    """The generator for a user's setting. Nine digits of the value count: the last ones of a power or a fit depend on the processor."""
+    return noise(seed, f"{user}, {mechanism}, {float(value):.9g}")
+
+
 def each_user(
     function: Callable[..., list[dict]],
     traces: Traces,

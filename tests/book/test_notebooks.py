@@ -10,7 +10,7 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from mobpriv.book import notebooks, results, running, runs
+from mobpriv.book import build, notebooks, provenance, results, running, runs
 
 NOTEBOOKS = sorted((results.ROOT / "notebooks").glob("*.ipynb"))
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning:papermill", "ignore::DeprecationWarning:nbclient")
@@ -136,3 +136,17 @@ def test_each_parameter_of_a_run_is_one_of_a_notebook(run):
         name for notebook in run.notebooks for name in notebooks.parameters(results.ROOT / "notebooks" / f"{notebook}.ipynb")
     }
     assert set(run.parameters) - known == set(), "book/results/runs.yml"
+
+
+@pytest.mark.parametrize("run", [run for run in runs.read(results.ROOT).runs.values() if run.file], ids=lambda run: run.name)
+def test_published_results_were_made_with_the_parameters_of_today(run):
+    """Lists are not compared: a notebook saves the sizes that its data allowed."""
+    others = {}
+    for notebook in run.notebooks:
+        recorded = provenance.read_record(run.folder(results.ROOT) / f"{notebook}.json")["provenance"]["parameters"]
+        defaults = {name: p.default for name, p in notebooks.parameters(notebook).items() if name != "dataset"}
+        today = {**defaults, **build.given_to(run, notebook, results.ROOT)}
+        for name, value in today.items():
+            if not isinstance(recorded[name], list) and recorded[name] != value:
+                others[f"{notebook}: {name}"] = (recorded[name], value)
+    assert others == {}

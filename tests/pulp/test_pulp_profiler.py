@@ -45,13 +45,23 @@ def test_every_row_is_what_the_metrics_say_of_what_is_published(table):
     mechanisms = {"Geo-I": GeoI, "Promesse": Promesse}
     for row in table.itertuples():
         original = only(PEOPLE, row.user)
-        rng = np.random.default_rng([[3, 8][row.repetition - 1], *f"{row.user}, {row.mechanism}, {row.value!r}".encode()])
+        rng = np.random.default_rng([[3, 8][row.repetition - 1], *f"{row.user}, {row.mechanism}, {row.value:.9g}".encode()])
         published = mechanisms[row.mechanism](row.value).protect(original, rng)
         privacy = poi_privacy(original, published, duration=600)["privacy"].iloc[0]
         utility = area_coverage(original, published, S2Grid(15))["f_score"].iloc[0]
         assert (row.privacy, row.utility) == (pytest.approx(privacy, abs=1e-12, nan_ok=True), pytest.approx(utility, abs=1e-12))
         assert row.records == len(published)
     assert table["privacy"].dropna().nunique() > 4
+
+
+def test_the_last_digits_of_a_value_which_depend_on_the_processor_change_nothing():
+    values = np.geomspace(1e-4, 1, 17)
+    assert Sweep(GeoI(), "epsilon", values, "utility") == Sweep(GeoI(), "epsilon", np.nextafter(values, 2), "utility")
+    one, other = (
+        achieved(PEOPLE, pd.DataFrame([{"user": "a", "mechanism": "Geo-I", "value": value}]), seeds=(3,), metrics=QUICK)
+        for value in (0.0123, np.nextafter(0.0123, 1))
+    )
+    pd.testing.assert_frame_equal(one, other, rtol=1e-9)
 
 
 def test_a_user_without_a_poi_is_reported(table):
