@@ -13,6 +13,8 @@ import subprocess
 from collections.abc import Iterable
 from pathlib import Path
 
+from threadpoolctl import threadpool_info
+
 RECORDED = (
     "notebook",
     "data",
@@ -61,7 +63,13 @@ def commit(root: Path, *folders: str) -> str:
 
 
 def versions() -> dict[str, str]:
-    return {name: importlib.metadata.version(name) for name in _PACKAGES}
+    """The versions of packages; of the linear algebra also the processor that its code is for, which decides on last digits."""
+    linear_algebra = {
+        library["internal_api"]: f"{library['version']} for {library['architecture']}"
+        for library in threadpool_info()
+        if "architecture" in library
+    }
+    return {name: importlib.metadata.version(name) for name in _PACKAGES} | linear_algebra
 
 
 def without_path(parameters: dict) -> dict:
