@@ -52,7 +52,7 @@ bench: $(STAMP)  ## speed and memory beside the peers; with DATA=FILE also whole
 
 real: $(STAMP)  ## the long runs on real data that rewrite book/results: make real DATA=DIR
 	@test -n "$(DATA)" || { echo "make real needs DATA=DIR, the folder with cabspotting.parquet, geolife.parquet, …" >&2; exit 2; }
-	@$(PY) -m mobpriv.cli real "$(DATA)"
+	@$(PY) -m mobpriv.cli real "$(DATA)" --workers $(WORKERS); $(TOOK)
 
 count:  ## lines of code of the package, the tests and the notebooks
 	@for part in mobpriv tests; do echo "$$part: $$(git ls-files "$$part/*.py" | xargs cat | wc -l) lines"; done
