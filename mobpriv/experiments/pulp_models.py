@@ -4,7 +4,7 @@ Source (extended here): Cerf et al., TDSC 2018, §III and §VI-B.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import exp, log, log10, pi, tan
 from typing import Any
 
@@ -259,7 +259,8 @@ def per_decade(sweep: Sweep, count: int) -> tuple[float, ...]:
     sweep_values = np.array(sweep.values)
     values = np.geomspace(sweep.low, sweep.high, size)
     nearest = sweep_values[np.abs(np.log(sweep_values[None, :] / values[:, None])).argmin(axis=1)]
-    return tuple(np.where(np.isclose(nearest, values, rtol=1e-9), nearest, values).tolist())
+    found = np.where(np.isclose(nearest, values, rtol=1e-9), nearest, values)
+    return replace(sweep, values=found.tolist()).values  # to the digits of a sweep
 
 
 def scattered(sweep: Sweep, count: int) -> tuple[float, ...]:
@@ -268,7 +269,7 @@ def scattered(sweep: Sweep, count: int) -> tuple[float, ...]:
     The middles of a sweep's steps would be far from its own values, but not from those of a coarser or finer sweep.
     """
     share = np.arange(1, 1 + whole("count", count, 1)) * (5**0.5 - 1) / 2 % 1
-    return tuple(sorted((sweep.low * (sweep.high / sweep.low) ** share).tolist()))
+    return replace(sweep, values=(sweep.low * (sweep.high / sweep.low) ** share).tolist()).values  # to its digits, rising
 
 
 def error_variances(
