@@ -1,6 +1,7 @@
 """PULP's models judged: errors on fresh levels, values per decade, curves of several shapes, Equations (7) and (10) as printed."""
 
 import math
+from dataclasses import replace
 from math import nan, pi
 
 import numpy as np
@@ -137,6 +138,7 @@ def test_values_per_decade_are_the_paper_s():
         for k in (1, 2, 3):
             values = pm.per_decade(sweep, k)
             assert (values[0], values[-1]) == (sweep.low, sweep.high)
+            assert replace(sweep, values=values).values == values  # a profile under these has exactly these
             assert np.diff(np.log(values)) == pytest.approx(np.log(values[1] / values[0]))
     refuses("count", pm.per_decade, GEO_I, 0)
     refuses("two values", pm.per_decade, Sweep(GeoI(), "epsilon", [0.01, 0.011], "utility"), 1)
@@ -147,6 +149,7 @@ def test_where_curves_are_judged_is_spread_over_the_range_and_new(count):
     for sweep in (GEO_I, PROMESSE):
         values = pm.scattered(sweep, count)
         assert len(set(values)) == count
+        assert replace(sweep, values=values).values == values
         places = np.log(np.array(values) / sweep.low) / np.log(sweep.high / sweep.low)
         gaps = np.diff([0, *places, 1])
         assert gaps.min() > 0.25 / count
