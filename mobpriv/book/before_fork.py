@@ -1,13 +1,12 @@
 """What every kernel of a build needs, imported and read once, in the process from which :mod:`mobpriv.book.warm_kernels` forks.
 
-No threads may run in this process: a fork does not copy them.
+No threads may run in this process, because a fork does not copy them, and nothing may be drawn: a kernel sets up its own drawing.
 """
 
 from importlib import import_module
 
 from numba.core.registry import cpu_target
 
-from mobpriv import plot
 from mobpriv.book.warm_kernels import read_texts
 
 for _name in (
@@ -32,4 +31,3 @@ for _name in (
 cpu_target.typing_context.refresh()  # numba's tables of types and functions, a fifth of a second
 cpu_target.target_context.refresh()
 read_texts()
-plot.show(plot.panels(1), "A.", "A.")  # fonts
