@@ -161,6 +161,7 @@ def _execute(
                 given,
                 cwd=str(root),
                 progress_bar=False,
+                request_save_on_cell_execute=False,  # twice a cell; what is worth remembering, a step remembers
                 kernel_name="python3",
                 coalesce_streams=True,  # printed output arrives in arbitrary pieces
                 **_kernel_in(output.parent, Path(kernel_variables[RESULTS])),
