@@ -17,8 +17,7 @@ help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## */\t/' | expand -t 14
 
 book: $(STAMP)  ## run every notebook on the embedded data and build the book
-	@# one more than cores: a kernel that starts or ends leaves a core idle
-	@$(PY) -m mobpriv.cli book --workers $$(($(WORKERS) + 1)); $(TOOK)
+	@$(PY) -m mobpriv.cli book --workers $(WORKERS); $(TOOK)
 
 course: $(STAMP)  ## the student and the teacher edition of the course, from the notebooks that make book ran
 	@$(PY) -m mobpriv.cli course --workers $(WORKERS); $(TOOK)

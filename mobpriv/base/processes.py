@@ -8,11 +8,9 @@ ended.
 import os
 import shutil
 import signal
-import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
-from functools import lru_cache
 from multiprocessing import connection, get_context, parent_process
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -99,19 +97,12 @@ def environment(variables: dict[str, str]) -> Iterator[None]:
 def in_one_thread(function: Callable, *arguments) -> Any:
     """Run ``function(*arguments)`` without threads: the work for one user is too small for them."""
     import numba  # the import takes a third of a second, and a parent that only hands out work needs none
+    from threadpoolctl import threadpool_limits
 
     threads = numba.get_num_threads()
     numba.set_num_threads(1)
     try:
-        with _thread_pools(len(sys.modules)).limit(limits=1):
+        with threadpool_limits(1):
             return function(*arguments)
     finally:
         numba.set_num_threads(threads)
-
-
-@lru_cache(maxsize=1)
-def _thread_pools(modules: int):
-    """The thread pools of the libraries loaded so far. The search takes milliseconds; only an import can load another library."""
-    from threadpoolctl import ThreadpoolController
-
-    return ThreadpoolController()

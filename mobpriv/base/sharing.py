@@ -40,8 +40,7 @@ def once(function: Callable) -> Callable:
     def shared(*arguments, **helpers):
         if any(map(_of_a_notebook, arguments)):  # other notebooks may have other code under the same name
             return function(*arguments, **helpers)
-        called = function.__module__, function.__qualname__, [_fields(argument) for argument in arguments]
-        key = digest(called, hash_name="sha1")  # more than twice as fast as MD5 on today's processors
+        key = digest((function.__module__, function.__qualname__, [_fields(argument) for argument in arguments]))
         file = Path(folder) / f"{key}.pickle"
         if file.exists():
             with suppress(FileNotFoundError):  # another process has just removed it

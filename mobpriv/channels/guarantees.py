@@ -22,9 +22,9 @@ def certificate(problem: ChannelProblem, d_epsilon, channel: np.ndarray, bound: 
     bound of the problem's value. `facts` are further fields of `Certificate`: how the bound was found.
     """
     checks.channel(channel)
-    # the effective epsilon among the secrets that are at a finite distance of one another; np.unique takes 30 ms of 300 rows
-    groups = {} if d_epsilon is None else {row.tobytes(): row for row in np.isfinite(d_epsilon)}
-    within = (_effective(channel[one], np.asarray(d_epsilon, float)[np.ix_(one, one)]) for one in groups.values())
+    # the effective epsilon among the secrets that are at a finite distance of one another
+    groups = () if d_epsilon is None else np.unique(np.isfinite(d_epsilon), axis=0)
+    within = (_effective(channel[one], np.asarray(d_epsilon, float)[np.ix_(one, one)]) for one in groups)
     conditional = (channel * problem.cost).sum(axis=1)
     ap = None
     if problem.error is not None:

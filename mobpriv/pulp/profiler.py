@@ -15,7 +15,6 @@ import numpy as np
 import pandas as pd
 
 from mobpriv.base.ranges import one_of, positive, whole
-from mobpriv.base.sharing import once
 from mobpriv.mechanisms import GeoI, Promesse
 from mobpriv.pulp.levels import Levels, Metrics, Original
 from mobpriv.pulp.users import each_user, noise_at
@@ -151,15 +150,10 @@ def _measured(
     seeds = [whole("a seed", seed, 0) for seed in seeds]
     if not seeds or len(set(seeds)) < len(seeds):
         raise ValueError(f"seeds must hold at least one, all different (got {seeds})")
-    rows = once(_profiles)(traces, settings, sweeps, seeds, dict(metrics), name=name, workers=workers, keep=keep)
+    rows = each_user(_profile_user, traces, lambda user: (settings[user], sweeps, seeds, dict(metrics)), name, workers, keep)
     table = pd.DataFrame(rows, columns=["metrics", *PROFILE_COLUMNS])
     numbers = dict.fromkeys(("value", "privacy", "utility", "pois", "standard"), float)
     return table.astype({**numbers, "repetition": int, "records": int})
-
-
-def _profiles(traces, settings, sweeps, seeds, metrics, *, name, workers, keep) -> list[dict]:
-    """The rows of all users. Nine pages of the book profile the same users at the same settings, so they share them."""
-    return each_user(_profile_user, traces, lambda user: (settings[user], sweeps, seeds, metrics), name, workers, keep)
 
 
 def _profile_user(trace: Traces, settings: list, sweeps: dict[str, Sweep], seeds: Sequence[int], metrics: dict) -> list[dict]:
