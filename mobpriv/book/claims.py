@@ -31,7 +31,8 @@ The book's own results are listed under ``findings``::
         says: "A prior made of half the records costs {city.loss.half} of the privacy."
         holds: "city.loss.half > 0"
 
-``holds`` must be true, else the build stops. The names of its results begin with their run. An errata file (``book/errata/*.yml``) lists ``errata`` with ``id``, ``place``, ``wrong``, ``decision``,
+``holds`` must be true, else the build stops. If a sentence says that something is inconclusive, ``inconclusive`` has the comparison, and
+the build stops if the intervals decide it. The names of the results begin with their run. An errata file (``book/errata/*.yml``) lists ``errata`` with ``id``, ``place``, ``wrong``, ``decision``,
 ``notebook``, ``effect`` (none, notation, number or conclusion) and ``demonstration``, an expression that must come out true. Expressions: :mod:`mobpriv.book.expressions`; every
 quantity in a claim has its label and unit in ``book/quantities``.
 """
@@ -117,6 +118,7 @@ class Finding(NamedTuple):
     notebook: str
     says: str  # {expression} gives a number
     holds: str
+    inconclusive: str = ""  # what ``says`` or ``matters`` calls inconclusive; parts joined by ``and``
     answer: bool = False  # the answer at the top of its page, one sentence
     matters: str = ""  # of an answer: why it matters, in two sentences
     landing: str = ""  # sentence on the landing page

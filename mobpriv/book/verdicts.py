@@ -403,6 +403,9 @@ def finding_texts(
         try:
             if not truth_value_of(finding.holds, notebook_results):
                 raise ValueError(f"{finding.holds} does not hold")
+            for part in conjuncts(finding.inconclusive) if finding.inconclusive else ():
+                if throughout(part, notebook_results) is not None:
+                    raise ValueError(f"{part} is not inconclusive: the intervals decide it")
             text = _with_numbers(finding.says, notebook_results, called, kind)
             parts = [] if finding.of_cases else conjuncts(finding.holds)
             undecided = [expression_in_words(part, called) for part in parts if throughout(part, notebook_results) is None]

@@ -2,6 +2,7 @@
 
 import re
 from collections import Counter
+from contextlib import nullcontext
 
 import pytest
 
@@ -211,13 +212,18 @@ class TestFindings:
         with pytest.raises(LedgerError, match=line):
             self.text_of("Silence is dear.", holds, kind=kind, answer=kind == ANSWER)
 
+    @pytest.mark.parametrize(("of", "stops"), [("city.loss > 0.25 and city.loss > 0.35", False), ("city.loss > 0.1", True)])
+    def test_what_it_calls_inconclusive_must_be_so(self, of, stops):
+        with pytest.raises(LedgerError, match="is not inconclusive") if stops else nullcontext():
+            assert self.text_of("It costs.", "city.loss > 0.1", inconclusive=of) == "It costs."
+
     def test_a_quick_run_finds_nothing(self):
         assert self.text_of("x", "city.loss > 0.4", quick_runs=["city"]) == ""
 
     def test_a_malformed_one(self, tmp_path):
         (tmp_path / "a.yml").write_text("paper: p\nclaims: []\nfindings: [{notebook: nb, says: x}]")
         with pytest.raises(
-            LedgerError, match=r"a\.yml: a finding has notebook, says, holds, and may have answer, matters, landing"
+            LedgerError, match=r"a\.yml: a finding has notebook, says, holds, and may have inconclusive, answer, matters"
         ):
             findings(tmp_path)
 
