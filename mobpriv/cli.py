@@ -14,7 +14,7 @@ import signal
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -261,24 +261,42 @@ def assess(
         from mobpriv.book.own_book import ASSESSMENTS
         from mobpriv.datasets import kind_of
 
-        goals = dict(map(_goal, goal or []))
+        goals = _goals(goal or [])
         if goals:  # only what is asked for
             goals = {"max_reidentified": 1.0, "min_coverage": 0.0, "max_distance": 0.0} | goals
-        goals = [f"{name}={value:g}" for name, value in goals.items()]
+        if doubled := [name for name in goals if any(given.startswith(f"{name}=") for given in parameter or [])]:
+            raise ValueError(f"{doubled[0]} is set by --goal: leave out -p {doubled[0]}, and give all goals with --goal")
+        goals = [f"{name}={value!r}" for name, value in goals.items()]
         kind = kind_of(_resolved(data))
         if kind == "calls" and goals:
             raise ValueError(f"a goal is for traces, and {data} holds call records: leave --goal out")
     run(ASSESSMENTS[kind], [data], [*(parameter or []), *goals], quick, output)
 
 
-def _goal(text: str) -> tuple[str, float]:
-    """The parameter that a goal sets, and its value."""
-    match = re.fullmatch(r"\s*([a-z-]+)\s*([<>])=?\s*(\d+(?:\.\d+)?|\.\d+)\s*(%|m)?\s*", text)
-    parameter, comparison, unit, largest = _GOALS.get(match[1], ("", "", "", 0)) if match else ("", "", "", 0)
-    if not parameter or match[2] != comparison or (match[4] or "") != unit or not 0 < float(match[3]) <= largest:
-        examples = "'re-identified < 5 %', 'coverage > 0.5' or 'distance < 200 m'"
-        raise ValueError(f"a goal is written as {examples} (got {text!r})")
-    return parameter, float(match[3]) / (100 if match[4] == "%" else 1)
+def _goals(texts: Sequence[str]) -> dict[str, float]:
+    """The parameters that goals set, with their values."""
+    values = {}
+    for text in texts:
+        match = re.fullmatch(r"\s*([a-z-]+)\s*([<>])=?\s*(\d+(?:\.\d+)?|\.\d+)\s*(%|m)?\s*", text)
+        measure, sign, number, unit = match.groups() if match else ("", "", "0", "")
+        parameter, comparison, wanted, largest = _GOALS.get(measure, ("", "", "", 0))
+        if not match:
+            fault = "it needs a measure, < or >, and a number with a decimal point"
+        elif not parameter:
+            fault = f"the measures are {', '.join(_GOALS)}"
+        elif sign != comparison:
+            fault = f"{measure} takes {comparison}"
+        elif (unit or "") != wanted:
+            fault = f"{measure} is in {wanted}" if wanted else f"{measure} has no unit"
+        elif not 0 < float(number) <= largest:
+            fault = f"{measure} is above 0 and at most {largest:g}"
+        else:
+            fault = f"there are two goals for {measure}" if parameter in values else ""
+        if fault:
+            examples = "'re-identified < 5 %', 'coverage > 0.5' or 'distance < 200 m'"
+            raise ValueError(f"a goal is written as {examples} (got {text!r}: {fault})")
+        values[parameter] = float(number) / (100 if unit == "%" else 1)
+    return values
 
 
 def _plan(path: Path, given: dict, folder: Path) -> dict[str, str]:
@@ -717,7 +735,7 @@ def _recommended(place: str, goal: list[str], data_set):
     from mobpriv.experiments import across
     from mobpriv.own_data import recommended
 
-    limits, name = dict(map(_goal, goal)), Path(place).name
+    limits, name = _goals(goal), Path(place).name
     folder, again = _folder("across_traces", place), shlex.join(["mobpriv", "assess", place])
     record = provenance.read_record(folder / "across_traces.json")
     if not record:

@@ -26,7 +26,7 @@ def setting_for(results: Mapping[str, Mapping], goals: Mapping[str, float]) -> s
     meeting = [name for name in names if all(_meets(results, name, goal, limit) for goal, limit in goals.items())]
     if not meeting:
         raise ValueError(
-            f"none of the {len(names)} settings that were tried is shown to meet the goal: choose a weaker goal, or more users"
+            f"none of the {len(names)} settings that mobpriv protect can run is shown to meet the goal: choose a weaker goal, or more users"
         )
     return max(meeting, key=lambda name: results[f"bound.coverage.{name}"]["value"])
 

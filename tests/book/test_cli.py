@@ -428,20 +428,29 @@ def test_an_assessment_leaves_a_page_and_says_which_settings_meet_the_goal(call,
 
 
 @pytest.mark.parametrize(
-    "goal",
+    ("goals", "fault"),
     [
-        "named < 5 %",
-        "re-identified > 5 %",
-        "re-identified < 5 m",
-        "distance < x m",
-        "coverage",
-        "re-identified < 5",
-        "distance < 0 m",
-        "coverage > 2",
+        (["named < 5 %"], "the measures are re-identified, coverage, distance"),
+        (["re-identified > 5 %"], "re-identified takes <"),
+        (["re-identified < 5 m"], "re-identified is in %"),
+        (["re-identified < 5"], "re-identified is in %"),
+        (["coverage > 50 %"], "coverage has no unit"),
+        (["distance < x m"], "a number with a decimal point"),
+        (["re-identified < 5,5 %"], "a number with a decimal point"),
+        (["distance < 0 m"], "distance is above 0"),
+        (["coverage > 2"], "coverage is above 0 and at most 1"),
+        (["coverage > 0.5", "coverage > 0.9"], "there are two goals for coverage"),
     ],
 )
-def test_a_goal_that_cannot_be_read_is_refused(refused, goal):
-    assert "a goal is written as" in refused("assess", "city", "--goal", goal)
+def test_a_goal_that_cannot_be_read_is_refused_with_its_fault(refused, goals, fault):
+    error = refused("assess", "city", *(word for goal in goals for word in ("--goal", goal)))
+    assert "a goal is written as" in error
+    assert fault in error
+
+
+def test_a_goal_is_not_also_a_parameter(refused):
+    line = ("assess", "city", "--goal", "re-identified < 5 %", "-p", "min_coverage=0.3")
+    assert "min_coverage is set by --goal" in refused(*line)
 
 
 def test_nine_users_are_too_few_to_assess(refused, tmp_path):

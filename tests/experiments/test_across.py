@@ -6,10 +6,12 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import binom
 
 from mobpriv import metrics
 from mobpriv.attacks import APAttack
 from mobpriv.attacks.policies import reidentified
+from mobpriv.base import estimates
 from mobpriv.channels.distances import euclidean
 from mobpriv.channels.guarantees import effective_epsilon
 from mobpriv.channels.priors import priors
@@ -54,6 +56,20 @@ def test_the_largest_crowd_is_the_attack_itself():
 def measured(either, coverage, time, n=200):
     noise = np.random.default_rng(round(1000 * coverage)).normal(0, 0.01, n)
     return {"either": (np.arange(n) < either * n).astype(float), "coverage": coverage + noise, "time": time * (1 + noise)}
+
+
+@pytest.mark.parametrize("n", [1, 12, 35, 191])
+@pytest.mark.parametrize("level", [0.95, 1 - 2 * 0.05 / 78])  # of one number, and of 26 settings and three goals
+def test_an_interval_of_a_verdict_misses_at_most_as_often_as_it_says(n, level):
+    def missed(interval, p):
+        ends = [interval(np.repeat([1.0, 0.0], [k, n - k]), level) for k in range(n + 1)]
+        out = np.array([[p < end.low, p > end.high] for end in ends])
+        return binom.pmf(np.arange(n + 1), n, p) @ out  # below and above
+
+    for p in (0.001, 0.01, 0.05, 0.3, 0.5, 0.9, 0.95, 0.999):
+        assert (missed(across.mean_within, p) <= (1 - level) / 2 + 1e-12).all()
+    if n == 35 and level > 0.95:
+        assert (missed(estimates.rate, 0.05) > (1 - level) * 5).any()  # Wilson's interval is no proof
 
 
 def test_a_setting_is_dominated_only_if_another_is_better_in_all_measures():
