@@ -1,5 +1,6 @@
 """The numbers of this run, the published runs and the papers, for the figures and tables of a notebook."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import product
 from pathlib import Path
@@ -124,7 +125,7 @@ class Compared:
         counts = {title: [self._count(run, rows) for run in shown_runs] for title, shown_runs in runs.items()}
         body = {
             text.removesuffix(" (%)"): [
-                self._cell(shown_runs, name, text, not counts[title][0]) for title, shown_runs in runs.items()
+                self._cell(shown_runs, name, text, counts[title][0]) for title, shown_runs in runs.items()
             ]
             for name, text in rows.items()
         }
@@ -216,23 +217,24 @@ class Compared:
             counts = [self._count(run, names) for run in shown_runs]
             groups[_with_count(title, shown_runs, counts)] = {
                 text: [
-                    self._cell(shown_runs, cells_of_row[c], "", not counts[0]) if c in cells_of_row else Cell("")
-                    for c in columns
+                    self._cell(shown_runs, cells_of_row[c], "", counts[0]) if c in cells_of_row else Cell("") for c in columns
                 ]
                 for text, cells_of_row in rows.items()
             }
         return Table(columns, groups, corner)
 
     def _count(self, run: Shown, names: Iterable[str]) -> int | None:
-        """The n of the results if they share one, else None."""
+        """The n that most of the results share, else None."""
         values = [run.results.get(name) for name in names]
-        distinct = {value["n"] for value in values if isinstance(value, dict) and value.get("n")}
-        return distinct.pop() if len(distinct) == 1 else None
+        counted = Counter(value["n"] for value in values if isinstance(value, dict) and value.get("n"))
+        return next((n for n, times in counted.items() if 2 * times > counted.total()), None)
 
-    def _cell(self, runs: list[Shown], name: str, text: str, n: bool) -> Cell:
+    def _cell(self, runs: list[Shown], name: str, text: str, n: int | None) -> Cell:
+        """The result of the first run, with its number of cases if it is not ``n``; the other variants in small print."""
         unit = self.unit(name, text)
         first, *others = runs
-        shown_cell = cell(first.results.get(name), unit, n)
+        result = first.results.get(name)
+        shown_cell = cell(result, unit, not (isinstance(result, dict) and result.get("n") == n))
         small = [f"{run.variant_in_words}: {cell(run.results[name], unit, n=False)}" for run in others if name in run.results]
         small += [f"paper: {constant(first.printed[name], unit)}"] if name in first.printed else []
         return shown_cell._replace(small=(*shown_cell.small, *small))

@@ -52,8 +52,18 @@ main table:not(.numbers) :is(tbody th, th:first-child, td:first-child) { text-al
 main table.origin { font-size: .85em; } main table.origin :is(th, td) { text-align: left; overflow-wrap: anywhere; } main table.origin th { overflow-wrap: normal; }
 dt { font-weight: 600; margin-top: .6rem; } dd { margin: 0 0 0 1.2rem; }
 @media (max-width: 480px) { main table:not(.numbers) :is(th, td) { padding: .2rem .3rem; } main table:not(.numbers, .origin) { font-size: .8em; } }
-@media print { body { font-size: 10pt; } details:not([open]) { display: none; } main { max-width: none; padding: 0; } a { color: inherit; }
-  main table:not(.numbers) { font-size: .7em; } main table:not(.numbers) :is(th, td) { overflow-wrap: anywhere; padding: .15rem .25rem; }
+@media print { /* few sheets: small print, three panels in a row; a figure over several sheets stays on the screen */
+  @page { margin: 10mm 12mm; }
+  body { font-size: 8pt; line-height: 1.3; } main { max-width: none; padding: 0; } a { color: inherit; } details:not([open]) { display: none; }
+  h1 { font-size: 1.5em; margin: 0 0 .3em; } h2 { font-size: 1.15em; margin: .7em 0 .2em; }
+  main > p, main > ul, main > ol, dl { max-width: none; } main :is(p, ul, ol) { margin-block: .35em; }
+  dl { columns: 3; font-size: .8em; margin: 0; } dt { margin-top: .2em; } dd { break-inside: avoid; margin-left: .8em; }
+  main .mobpriv-figure, main .mobpriv-figure.broken { display: block; margin-block: .4em; }
+  main .mobpriv-figure[data-panels="3"] .panels { display: grid; grid-template-columns: repeat(3, minmax(0, 1fr)); }
+  main .mobpriv-figure[data-panels="3"] .panels svg { max-height: 4cm; }
+  main .mobpriv-figure.broken > :not(figcaption) { display: none; } .broken figcaption::after { content: " This figure is on the screen only."; }
+  main table.numbers { line-height: 1.15; } main table.numbers :is(th, td) { padding-block: .08rem; } main table.numbers small { white-space: nowrap; }
+  main table:not(.numbers) { font-size: .8em; } main table:not(.numbers) :is(th, td) { overflow-wrap: anywhere; padding: .1rem .25rem; }
   main table.origin th { overflow-wrap: normal; white-space: nowrap; } }
 """
 _STYLES = ("figures.css", "mobpriv.css")  # of the book

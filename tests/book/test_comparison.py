@@ -92,6 +92,14 @@ class TestCompared:
         assert shown.columns[-1] == "synthetic city"
         assert [row[-1].small[-1] for row in shown.groups[""].values()] == [f"n{NB}={NB}20", f"n{NB}={NB}21"]
 
+    def test_a_cell_names_its_number_of_cases_if_most_others_have_another(self, project):
+        results = {f"rate.{name}": Estimate(0.5, 0.4, 0.6, n) for name, n in {"a": 20, "b": 20, "c": 19}.items()}
+        rows = {name: {"rate": f"rate.{name}"} for name in "abc"}
+        shown = book.compared("nb", results, CITY, project).pivot(rows, data_sets=["synthetic city"])
+        ((title, body),) = shown.groups.items()
+        assert title == f"synthetic city, n{NB}={NB}20"
+        assert [f"n{NB}=" in " ".join(row.small) for (row,) in body.values()] == [False, False, True]
+
     def test_a_pivot_has_a_group_a_data_set(self, project):
         results = {"rate.none.1": 0.1, "rate.none.2": 0.2, "rate.w4m.1": 0.3}
         rows = {"none": {"1": "rate.none.1", "2": "rate.none.2"}, "W4M": {"1": "rate.w4m.1"}}
