@@ -54,15 +54,15 @@ dt { font-weight: 600; margin-top: .6rem; } dd { margin: 0 0 0 1.2rem; }
 @media (max-width: 480px) { main table:not(.numbers) :is(th, td) { padding: .2rem .3rem; } main table:not(.numbers, .origin) { font-size: .8em; } }
 @media print { /* few sheets: small print, three panels in a row; a figure over several sheets stays on the screen */
   @page { margin: 10mm 12mm; }
-  body { font-size: 8pt; line-height: 1.3; } main { max-width: none; padding: 0; } a { color: inherit; } details:not([open]) { display: none; }
+  body { font-size: 7.7pt; line-height: 1.27; } main { max-width: none; padding: 0; } a { color: inherit; } details:not([open]) { display: none; }
   h1 { font-size: 1.5em; margin: 0 0 .3em; } h2 { font-size: 1.15em; margin: .7em 0 .2em; }
   main > p, main > ul, main > ol, dl { max-width: none; } main :is(p, ul, ol) { margin-block: .35em; }
-  dl { columns: 3; font-size: .8em; margin: 0; } dt { margin-top: .2em; } dd { break-inside: avoid; margin-left: .8em; }
-  main .mobpriv-figure, main .mobpriv-figure.broken { display: block; margin-block: .4em; }
-  main .mobpriv-figure[data-panels="3"] .panels { display: grid; grid-template-columns: repeat(3, minmax(0, 1fr)); }
-  main .mobpriv-figure[data-panels="3"] .panels svg { max-height: 4cm; }
+  dl { columns: 4; font-size: .75em; margin: 0; } dt { margin-top: .2em; } dd { break-inside: avoid; margin-left: .8em; }
+  main .mobpriv-figure { display: block !important; margin-block: .4em; }
+  main .mobpriv-figure[data-panels="3"] .panels { display: grid; grid-template: none / repeat(3, minmax(0, 1fr)) !important; }
+  main .mobpriv-figure[data-panels="3"] .panels svg { max-height: 3.7cm !important; }
   main .mobpriv-figure.broken > :not(figcaption) { display: none; } .broken figcaption::after { content: " This figure is on the screen only."; }
-  main table.numbers { line-height: 1.15; } main table.numbers :is(th, td) { padding-block: .08rem; } main table.numbers small { white-space: nowrap; }
+  main table.numbers { line-height: 1.15; } main table.numbers :is(th, td) { padding-block: .08rem; } main table.numbers small { display: inline; white-space: nowrap; margin-left: .35em; }
   main table:not(.numbers) { font-size: .8em; } main table:not(.numbers) :is(th, td) { overflow-wrap: anywhere; padding: .1rem .25rem; }
   main table.origin th { overflow-wrap: normal; white-space: nowrap; } }
 """
