@@ -1,14 +1,17 @@
 """The built book as a whole: no link is dead, the search finds what it should, a map becomes interactive."""
 
+import json
 import re
 from html import unescape
 from html.parser import HTMLParser
 from urllib.parse import unquote, urldefrag, urlencode, urljoin, urlparse
 
+import nbformat
 import pytest
 from built_site import FORWARDS, PAGES, SITE, needs_the_book, visited
+from chromium import sheets
 
-from mobpriv.book import merged
+from mobpriv.book import merged, webpage
 from mobpriv.book.results import ROOT
 
 pytestmark = needs_the_book
@@ -147,6 +150,17 @@ def test_the_landing_page_is_two_screens_of_four_hundred_words(browser, address)
     context.close()
     assert words <= 400
     assert bottom <= 2 * 1024  # of a screen of 1280 × 1024
+
+
+def test_an_assessment_prints_on_four_sheets(browser):
+    made = ROOT / "book" / "_generated"
+    notebook = nbformat.read(made / "executed" / "city" / "across_traces.ipynb", 4)
+    record = json.loads((made / "downloads" / "city" / "across_traces.json").read_text("utf-8"))
+    page = browser.new_page()
+    page.set_content(webpage.page(notebook, record))
+    printed = sheets(page)
+    page.close()
+    assert len(printed) <= 4
 
 
 def test_a_map_becomes_interactive(browser, address):
