@@ -11,7 +11,7 @@ STARTED := $(shell date +%s)
 TOOK = code=$$?; seconds=$$(($$(date +%s) - $(STARTED))); echo "make $@: $$((seconds / 60)) min $$((seconds % 60)) s"; exit $$code
 
 .DEFAULT_GOAL := help
-.PHONY: help book course test lint format bench real count lock clean pdf release site-test environment
+.PHONY: help book course test lint format bench real cluster count lock clean pdf release site-test environment
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## */\t/' | expand -t 14
@@ -53,6 +53,11 @@ bench: $(STAMP)  ## speed and memory beside the peers; with DATA=FILE also whole
 real: $(STAMP)  ## the long runs on real data that rewrite book/results: make real DATA=DIR
 	@test -n "$(DATA)" || { echo "make real needs DATA=DIR, the folder with cabspotting.parquet, geolife.parquet, …" >&2; exit 2; }
 	@$(PY) -m mobpriv.cli real "$(DATA)" --workers $(WORKERS); $(TOOK)
+
+cluster: $(STAMP)  ## two Dask workers on this computer, for the functions that end in _on_cluster; Ctrl+C ends them
+	@$(PY) -c 'import signal; from distributed import LocalCluster; \
+	  cluster = LocalCluster(n_workers=2, threads_per_worker=1, scheduler_port=8786, dashboard_address=None); \
+	  print(cluster.scheduler_address, flush=True); signal.pause()'
 
 count:  ## lines of code of the package, the tests and the notebooks
 	@for part in mobpriv tests; do echo "$$part: $$(git ls-files "$$part/*.py" | xargs cat | wc -l) lines"; done

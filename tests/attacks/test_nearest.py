@@ -4,14 +4,19 @@ import numba
 import numpy as np
 import pandas as pd
 import pytest
+from conftest import refuses
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
+import mobpriv
+from mobpriv.attacks import large_crowds
 from mobpriv.attacks.ap import topsoe
 from mobpriv.attacks.crowd import nearest
+from mobpriv.attacks.large_crowds import heat_maps_of_files, nearest_on_cluster
 from mobpriv.attacks.policies import TIE, min_k
-from mobpriv.traces.profiles import HeatMaps
+from mobpriv.ground.grid import SquareGrid
+from mobpriv.traces.profiles import HeatMaps, heat_maps
 
 LARGEST = 2 * np.log(2)
 
@@ -95,3 +100,57 @@ def test_one_thread_and_all_of_them_give_the_same(threads):
 def test_nobody_known_is_refused():
     with pytest.raises(ValueError, match=r"nearest needs the heat map of one known user or more \(got none\)"):
         nearest(maps_of([{1: 1}]), maps_of([]))
+
+
+@pytest.fixture(scope="module")
+def two_workers():
+    distributed = pytest.importorskip("distributed")
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None, protocol="tcp"
+    ) as cluster:
+        yield cluster
+
+
+@pytest.mark.parametrize("pieces", [0, 1, 7])
+def test_a_cluster_finds_the_same_to_the_last_digit(two_workers, pieces):
+    rng = np.random.default_rng(4)
+    a, b = (
+        maps_of([dict(zip(rng.integers(0, 40, 9).tolist(), rng.integers(1, 9, 9).tolist(), strict=True)) for _ in range(n)])
+        for n in (23, 31)
+    )
+    for found, expected in zip(nearest_on_cluster(a, b, two_workers.scheduler_address, pieces), nearest(a, b), strict=True):
+        np.testing.assert_array_equal(found, expected)
+
+
+def test_a_cluster_is_a_client_or_an_address():
+    maps = maps_of([{1: 1}])
+    refuses("cluster must be a distributed.Client or the address of a scheduler .got int", nearest_on_cluster, maps, maps, 3)
+
+
+class TestHeatMapsOfFiles:
+    GRID = SquareGrid(800.0)
+
+    @pytest.fixture(scope="class")
+    @staticmethod
+    def table():
+        rng = np.random.default_rng(5)
+        t = pd.Timestamp("2020-01-01", tz="UTC") + pd.to_timedelta(rng.integers(0, 10**6, 4000), unit="s")
+        users = rng.choice(["zoë", "ann", "10", "9"], 4000)
+        return pd.DataFrame({"user": users, "t": t, "lat": rng.normal(45, 0.02, 4000), "lng": rng.normal(4.8, 0.02, 4000)})
+
+    @pytest.mark.parametrize("files", [1, 3])
+    def test_they_are_those_of_the_table_in_memory(self, tmp_path, table, files, monkeypatch):
+        monkeypatch.setattr(large_crowds, "_AT_A_TIME", 700)
+        for k in range(files):
+            table[k::files].to_parquet(tmp_path / f"part{k}.parquet")
+        begin = "2020-01-05T12:00"
+        for since, of in (("", table), (begin, table[table["t"] >= pd.Timestamp(begin, tz="UTC")])):
+            found = heat_maps_of_files(tmp_path / "part*.parquet", self.GRID, begin=since)
+            expected = heat_maps(mobpriv.load(of).traces, self.GRID)
+            assert found.users.tolist() == expected.users.tolist()
+            np.testing.assert_array_equal(found.cells, expected.cells)
+            np.testing.assert_array_equal(found.counts.toarray(), expected.counts.toarray())
+
+    def test_a_record_without_a_place_is_counted_and_refused(self, tmp_path, table):
+        table.assign(lat=table["lat"].where(table.index > 2)).to_parquet(tmp_path / "a.parquet")
+        refuses("3 of 4000 records have no user or no valid place", heat_maps_of_files, tmp_path / "a.parquet", self.GRID)

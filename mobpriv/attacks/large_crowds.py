@@ -1,0 +1,93 @@
+"""AP-Attack on tables and crowds that are too large for one memory or one machine: heat maps by DuckDB, the search by Dask.
+
+Heat maps need memory for the users' cells only, not for their records. :func:`nearest_on_cluster` needs the extra ``cluster``
+(``pip install "mobpriv[cluster]"``).
+"""
+
+from collections.abc import Sequence
+from os import fspath
+
+import duckdb
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+from scipy.sparse import csr_array
+
+from mobpriv.attacks.crowd import Nearest, nearest
+from mobpriv.base.processes import temporary_folder
+from mobpriv.base.ranges import positive, whole
+from mobpriv.traces.profiles import HeatMaps
+
+_AT_A_TIME = 2_000_000  # records in memory together
+
+
+def heat_maps_of_files(files, grid, begin: str = "", end: str = "", memory: float = 2.0) -> HeatMaps:
+    """:func:`mobpriv.traces.profiles.heat_maps` of Parquet files as ``mobpriv validate -o`` writes them (user, t, lat, lng).
+
+    * ``files``: a path, a pattern such as ``"traces-*.parquet"``, or several of them.
+    * ``begin``, ``end``: only records from ``begin`` on and before ``end``, ISO times in UTC; "" takes all.
+    * ``memory``: limit of DuckDB, in GB; it puts what exceeds this into a temporary folder.
+
+    ValueError if a record has no user, or no valid place.
+
+    >>> import tempfile, mobpriv
+    >>> from mobpriv.ground.grid import SquareGrid
+    >>> table = pd.DataFrame({"user": ["ann", "ann", "eve"], "t": 0, "lat": 45.0, "lng": [4.8, 4.8, 4.9]})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     table.to_parquet(f"{folder}/traces.parquet")
+    ...     maps = heat_maps_of_files(f"{folder}/*.parquet", SquareGrid(800.0))
+    >>> maps.users.tolist(), maps.counts.toarray().tolist()
+    (['ann', 'eve'], [[2, 0], [0, 1]])
+    """
+    limit = f"{positive('memory', memory, 'GB', least=0.1) * 1000:.0f}MB"
+    paths = [fspath(files)] if not isinstance(files, Sequence) or isinstance(files, str) else [*map(fspath, files)]
+    during = [f"t {sign} timestamptz '{pd.Timestamp(text, tz='UTC')}'" for sign, text in ((">=", begin), ("<", end)) if text]
+    with (
+        temporary_folder("mobpriv-heat-maps-") as spilled,
+        duckdb.connect(config={"memory_limit": limit, "temp_directory": str(spilled)}) as con,
+    ):
+        con.execute("set timezone = 'UTC'")
+        con.execute("create table counted (name varchar, cell bigint, records bigint)")
+        chosen = f"from read_parquet($paths) where {' and '.join(during) or 'true'}"
+        valid = '"user" is not null and lat between -90 and 90 and lng between -180 and 180'
+        ((records, usable),) = con.execute(f"select count(*), count_if({valid}) {chosen}", {"paths": paths}).fetchall()
+        if usable < records:
+            raise ValueError(
+                f"{records - usable} of {records} records have no user or no valid place: run mobpriv validate first"
+            )
+        columns = '"user"::varchar as name, lat::double as lat, lng::double as lng'
+        counting = con.cursor()  # beside the reader
+        for batch in con.sql(f"select {columns} {chosen}", params={"paths": paths}).to_arrow_reader(_AT_A_TIME):
+            cells = np.asarray(grid.cells(batch["lat"].to_numpy(), batch["lng"].to_numpy()), np.int64)
+            counting.register("part", pa.table({"name": batch["name"], "cell": cells}))
+            counting.execute("insert into counted select name, cell, count(*) from part group by all").fetchall()
+        summed = "select name, cell, sum(records)::bigint as records from counted group by all order by name, cell"
+        table = con.execute(summed).fetchnumpy()
+    users, starts = np.unique(np.asarray(table["name"], object).astype(str), return_index=True)
+    cells, indices = np.unique(np.asarray(table["cell"], np.int64), return_inverse=True)
+    counts = (np.asarray(table["records"], np.int64), indices.astype(np.int64), np.r_[starts, len(indices)])
+    return HeatMaps(pd.Index(users, name="user"), cells, csr_array(counts, shape=(len(users), len(cells))))
+
+
+def nearest_on_cluster(a: HeatMaps, b: HeatMaps, cluster, pieces: int = 0) -> Nearest:
+    """:func:`mobpriv.attacks.crowd.nearest` on a Dask cluster, equal to the last digit: each worker searches for a part of ``a``.
+
+    * ``cluster``: a ``distributed.Client``, or the address of a scheduler such as ``tcp://10.0.0.1:8786``. Two workers on this
+      computer: ``distributed.LocalCluster(n_workers=2).scheduler_address``. Each worker has all of ``b`` in memory.
+    * ``pieces``: number of parts; by default one per thread of the cluster.
+    """
+    try:
+        from distributed import Client
+    except ModuleNotFoundError:
+        raise ModuleNotFoundError('a search on a cluster needs Dask: pip install "mobpriv[cluster]"') from None
+    if not isinstance(cluster, str | Client):
+        raise ValueError(f"cluster must be a distributed.Client or the address of a scheduler (got {type(cluster).__name__})")
+    whole("pieces", pieces, 0)
+    if isinstance(cluster, str):
+        with Client(cluster, set_as_default=False) as client:
+            return nearest_on_cluster(a, b, client, pieces)
+    pieces = min(pieces or max(1, sum(cluster.nthreads().values())), len(a.users)) or 1
+    known = cluster.scatter(b, broadcast=True, hash=False)  # a hashed key could be forgotten under a second call
+    parts = np.array_split(np.arange(len(a.users)), pieces)
+    searched = [cluster.submit(nearest, HeatMaps(a.users[p], a.cells, a.counts[p]), known, pure=False) for p in parts]
+    return Nearest(*map(np.concatenate, zip(*cluster.gather(searched), strict=True)))
