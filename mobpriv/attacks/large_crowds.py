@@ -14,7 +14,7 @@ import pyarrow as pa
 from scipy.sparse import csr_array
 
 from mobpriv.attacks.crowd import Nearest, nearest
-from mobpriv.base.processes import temporary_folder
+from mobpriv.base.processes import dask_client, temporary_folder
 from mobpriv.base.ranges import positive, whole
 from mobpriv.traces.profiles import HeatMaps
 
@@ -76,18 +76,10 @@ def nearest_on_cluster(a: HeatMaps, b: HeatMaps, cluster, pieces: int = 0) -> Ne
       computer: ``distributed.LocalCluster(n_workers=2).scheduler_address``. Each worker has all of ``b`` in memory.
     * ``pieces``: number of parts; by default one per thread of the cluster.
     """
-    try:
-        from distributed import Client
-    except ModuleNotFoundError:
-        raise ModuleNotFoundError('a search on a cluster needs Dask: pip install "mobpriv[cluster]"') from None
-    if not isinstance(cluster, str | Client):
-        raise ValueError(f"cluster must be a distributed.Client or the address of a scheduler (got {type(cluster).__name__})")
     whole("pieces", pieces, 0)
-    if isinstance(cluster, str):
-        with Client(cluster, set_as_default=False) as client:
-            return nearest_on_cluster(a, b, client, pieces)
-    pieces = min(pieces or max(1, sum(cluster.nthreads().values())), len(a.users)) or 1
-    known = cluster.scatter(b, broadcast=True, hash=False)  # a hashed key could be forgotten under a second call
-    parts = np.array_split(np.arange(len(a.users)), pieces)
-    searched = [cluster.submit(nearest, HeatMaps(a.users[p], a.cells, a.counts[p]), known, pure=False) for p in parts]
-    return Nearest(*map(np.concatenate, zip(*cluster.gather(searched), strict=True)))
+    with dask_client(cluster, "a search") as client:
+        pieces = min(pieces or max(1, sum(client.nthreads().values())), len(a.users)) or 1
+        known = client.scatter(b, broadcast=True, hash=False)  # a hashed key could be forgotten under a second call
+        parts = np.array_split(np.arange(len(a.users)), pieces)
+        found = [client.submit(nearest, HeatMaps(a.users[p], a.cells, a.counts[p]), known, pure=False) for p in parts]
+        return Nearest(*map(np.concatenate, zip(*client.gather(found), strict=True)))

@@ -7,6 +7,7 @@ install "mobpriv[cluster]"``).
 
 from operator import getitem
 
+from mobpriv.base.processes import dask_client
 from mobpriv.base.ranges import positive
 from mobpriv.base.ranges import whole as whole_number
 from mobpriv.icp.files import CHUNK, MEMORY, Chunk, aggregate, assemble_profiles, make_job, merge_tables
@@ -39,17 +40,9 @@ def icps_on_cluster(
     """
     memory = positive("memory", memory, "GB", least=0.1)
     pieces = whole_number("pieces", pieces, 0)
-    try:
-        from distributed import Client
-    except ModuleNotFoundError:
-        raise ModuleNotFoundError('profiles on a cluster need Dask: pip install "mobpriv[cluster]"') from None
-    if not isinstance(cluster, str | Client):
-        raise ValueError(f"cluster must be a distributed.Client or the address of a scheduler (got {type(cluster).__name__})")
-    job, chunks = make_job(files, window, cells, columns, time, zone, every_slot, both_cells, chunk)
-    if isinstance(cluster, str):
-        with Client(cluster, set_as_default=False) as client:
-            return _distribute(client, job, chunks, memory, pieces)
-    return _distribute(cluster, job, chunks, memory, pieces)
+    with dask_client(cluster, "making profiles") as client:
+        job, chunks = make_job(files, window, cells, columns, time, zone, every_slot, both_cells, chunk)
+        return _distribute(client, job, chunks, memory, pieces)
 
 
 def _distribute(client, job: Job, chunks: list[Chunk], memory: float, pieces: int) -> Extraction:
