@@ -281,7 +281,7 @@ def _goals(texts: Sequence[str]) -> dict[str, float]:
         measure, sign, number, unit = match.groups() if match else ("", "", "0", "")
         parameter, comparison, wanted, largest = _GOALS.get(measure, ("", "", "", 0))
         if not match:
-            fault = "it needs a measure, < or >, and a number with a decimal point"
+            fault = "it needs a measure, < or >, and a number such as 5 or 0.5"
         elif not parameter:
             fault = f"the measures are {', '.join(_GOALS)}"
         elif sign != comparison:
@@ -289,7 +289,7 @@ def _goals(texts: Sequence[str]) -> dict[str, float]:
         elif (unit or "") != wanted:
             fault = f"{measure} is in {wanted}" if wanted else f"{measure} has no unit"
         elif not 0 < float(number) <= largest:
-            fault = f"{measure} is above 0 and at most {largest:g}"
+            fault = f"{measure} is above 0 and at most {largest:.0f}"
         else:
             fault = f"there are two goals for {measure}" if parameter in values else ""
         if fault:

@@ -14,7 +14,8 @@ import pyarrow as pa
 from scipy.sparse import csr_array
 
 from mobpriv.attacks.crowd import Nearest, nearest
-from mobpriv.base.processes import dask_client, temporary_folder
+from mobpriv.base.clusters import dask_client
+from mobpriv.base.processes import temporary_folder
 from mobpriv.base.ranges import positive, whole
 from mobpriv.traces.profiles import HeatMaps
 
@@ -28,7 +29,8 @@ def heat_maps_of_files(files, grid, begin: str = "", end: str = "", memory: floa
     * ``begin``, ``end``: only records from ``begin`` on and before ``end``, ISO times in UTC; "" takes all.
     * ``memory``: limit of DuckDB, in GB; it puts what exceeds this into a temporary folder.
 
-    ValueError if a record has no user, or no valid place.
+    ValueError if no record is chosen, or if one has no user or no valid place. Repeated records count twice: validate the
+    table as a whole.
 
     >>> import tempfile, mobpriv
     >>> from mobpriv.ground.grid import SquareGrid
@@ -41,32 +43,50 @@ def heat_maps_of_files(files, grid, begin: str = "", end: str = "", memory: floa
     """
     limit = f"{positive('memory', memory, 'GB', least=0.1) * 1000:.0f}MB"
     paths = [fspath(files)] if not isinstance(files, Sequence) or isinstance(files, str) else [*map(fspath, files)]
-    during = [f"t {sign} timestamptz '{pd.Timestamp(text, tz='UTC')}'" for sign, text in ((">=", begin), ("<", end)) if text]
+    during = [f"t {sign} timestamptz '{_in_utc(text)}'" for sign, text in ((">=", begin), ("<", end)) if text]
     with (
         temporary_folder("mobpriv-heat-maps-") as spilled,
         duckdb.connect(config={"memory_limit": limit, "temp_directory": str(spilled)}) as con,
     ):
         con.execute("set timezone = 'UTC'")
         con.execute("create table counted (name varchar, cell bigint, records bigint)")
-        chosen = f"from read_parquet($paths) where {' and '.join(during) or 'true'}"
+        # by name: the types of the first file do not hold for the others
+        table = "read_parquet($paths, union_by_name = true, hive_partitioning = false)"
+        chosen, paths = f"from {table} where {' and '.join(during) or 'true'}", {"paths": paths}
         valid = '"user" is not null and lat between -90 and 90 and lng between -180 and 180'
-        ((records, usable),) = con.execute(f"select count(*), count_if({valid}) {chosen}", {"paths": paths}).fetchall()
+        ((records, usable),) = con.execute(f"select count(*), count(*) filter ({valid}) {chosen}", paths).fetchall()
+        if not records:
+            raise ValueError(f"the files hold no record (begin {begin or 'not set'}, end {end or 'not set'})")
         if usable < records:
             raise ValueError(
                 f"{records - usable} of {records} records have no user or no valid place: run mobpriv validate first"
             )
         columns = '"user"::varchar as name, lat::double as lat, lng::double as lng'
         counting = con.cursor()  # beside the reader
-        for batch in con.sql(f"select {columns} {chosen}", params={"paths": paths}).to_arrow_reader(_AT_A_TIME):
+        for batch in con.sql(f"select {columns} {chosen}", params=paths).to_arrow_reader(_AT_A_TIME):
             cells = np.asarray(grid.cells(batch["lat"].to_numpy(), batch["lng"].to_numpy()), np.int64)
             counting.register("part", pa.table({"name": batch["name"], "cell": cells}))
             counting.execute("insert into counted select name, cell, count(*) from part group by all").fetchall()
-        summed = "select name, cell, sum(records)::bigint as records from counted group by all order by name, cell"
-        table = con.execute(summed).fetchnumpy()
-    users, starts = np.unique(np.asarray(table["name"], object).astype(str), return_index=True)
-    cells, indices = np.unique(np.asarray(table["cell"], np.int64), return_inverse=True)
-    counts = (np.asarray(table["records"], np.int64), indices.astype(np.int64), np.r_[starts, len(indices)])
-    return HeatMaps(pd.Index(users, name="user"), cells, csr_array(counts, shape=(len(users), len(cells))))
+        con.execute(
+            "create table users as select name, row_number() over (order by name) - 1 as number from (from counted select distinct name)"
+        )
+        users = [name for (name,) in con.execute("select name from users order by number").fetchall()]
+        summed = "select number, cell, sum(records)::bigint as records from counted join users using (name) group by all order by number, cell"
+        tally = {name: np.asarray(values, np.int64) for name, values in con.execute(summed).fetchnumpy().items()}
+    cells, indices = np.unique(tally["cell"], return_inverse=True)
+    starts = np.searchsorted(tally["number"], np.arange(len(users) + 1))
+    counts = csr_array((tally["records"], indices.astype(np.int64), starts), shape=(len(users), len(cells)))
+    return HeatMaps(pd.Index(users, name="user"), cells, counts)
+
+
+def _in_utc(text: str) -> pd.Timestamp:
+    try:
+        moment = pd.Timestamp(text)
+    except ValueError:
+        moment = pd.NaT
+    if moment is pd.NaT:
+        raise ValueError(f"begin and end are ISO times such as 2024-09-15T12:00 (got {text!r})")
+    return moment.tz_localize("UTC") if moment.tz is None else moment.tz_convert("UTC")
 
 
 def nearest_on_cluster(a: HeatMaps, b: HeatMaps, cluster, pieces: int = 0) -> Nearest:
@@ -77,6 +97,8 @@ def nearest_on_cluster(a: HeatMaps, b: HeatMaps, cluster, pieces: int = 0) -> Ne
     * ``pieces``: number of parts; by default one per thread of the cluster.
     """
     whole("pieces", pieces, 0)
+    if not len(b.users):
+        raise ValueError("nearest_on_cluster needs the heat map of one known user or more (got none)")
     with dask_client(cluster, "a search") as client:
         pieces = min(pieces or max(1, sum(client.nthreads().values())), len(a.users)) or 1
         known = client.scatter(b, broadcast=True, hash=False)  # a hashed key could be forgotten under a second call

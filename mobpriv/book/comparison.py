@@ -124,9 +124,7 @@ class Compared:
         runs = self.data_sets()
         counts = {title: [self._count(run, rows) for run in shown_runs] for title, shown_runs in runs.items()}
         body = {
-            text.removesuffix(" (%)"): [
-                self._cell(shown_runs, name, text, counts[title][0]) for title, shown_runs in runs.items()
-            ]
+            text.removesuffix(" (%)"): [self._cell(shown_runs, name, text, counts[title]) for title, shown_runs in runs.items()]
             for name, text in rows.items()
         }
         return Table([_with_count(title, shown_runs, counts[title]) for title, shown_runs in runs.items()], {"": body})
@@ -216,9 +214,7 @@ class Compared:
                 continue
             counts = [self._count(run, names) for run in shown_runs]
             groups[_with_count(title, shown_runs, counts)] = {
-                text: [
-                    self._cell(shown_runs, cells_of_row[c], "", counts[0]) if c in cells_of_row else Cell("") for c in columns
-                ]
+                text: [self._cell(shown_runs, cells_of_row[c], "", counts) if c in cells_of_row else Cell("") for c in columns]
                 for text, cells_of_row in rows.items()
             }
         return Table(columns, groups, corner)
@@ -229,13 +225,18 @@ class Compared:
         counted = Counter(value["n"] for value in values if isinstance(value, dict) and value.get("n"))
         return next((n for n, times in counted.items() if 2 * times > counted.total()), None)
 
-    def _cell(self, runs: list[Shown], name: str, text: str, n: int | None) -> Cell:
-        """The result of the first run, with its number of cases if it is not ``n``; the other variants in small print."""
+    def _cell(self, runs: list[Shown], name: str, text: str, counts: list[int | None]) -> Cell:
+        """The result of the first run; the other variants in small print. A number of cases that is not the run's in ``counts`` stands in the cell."""
         unit = self.unit(name, text)
-        first, *others = runs
-        result = first.results.get(name)
-        shown_cell = cell(result, unit, not (isinstance(result, dict) and result.get("n") == n))
-        small = [f"{run.variant_in_words}: {cell(run.results[name], unit, n=False)}" for run in others if name in run.results]
+
+        def of(run: Shown, n: int | None, always: bool) -> Cell:
+            result = run.results.get(name)
+            own = result.get("n") if isinstance(result, dict) else None
+            return cell(result, unit, own != n and (always or n is not None))
+
+        (first, n), *others = zip(runs, counts, strict=True)
+        shown_cell = of(first, n, True)
+        small = [f"{run.variant_in_words}: {of(run, n, False)}" for run, n in others if name in run.results]
         small += [f"paper: {constant(first.printed[name], unit)}"] if name in first.printed else []
         return shown_cell._replace(small=(*shown_cell.small, *small))
 

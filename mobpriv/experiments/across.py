@@ -300,7 +300,7 @@ def mean_within(values: Sequence[float], level: float) -> estimates.Estimate:
 
     Each end is where n times the divergence of the end from the mean, KL(mean ‖ end), is log(2 / (1 − level)). The interval
     misses the expected value with a probability of at most 1 − level, for any number of values and any distribution. Wilson's
-    and Student's intervals hold only approximately, and at the level of a family of tests they fail up to ten times too often.
+    and Student's intervals hold only approximately; at the level of a family of tests they fail several times too often.
 
     Source: Hoeffding, Journal of the American Statistical Association 58, 1963, Theorem 1.
 

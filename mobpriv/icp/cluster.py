@@ -7,7 +7,7 @@ install "mobpriv[cluster]"``).
 
 from operator import getitem
 
-from mobpriv.base.processes import dask_client
+from mobpriv.base.clusters import dask_client
 from mobpriv.base.ranges import positive
 from mobpriv.base.ranges import whole as whole_number
 from mobpriv.icp.files import CHUNK, MEMORY, Chunk, aggregate, assemble_profiles, make_job, merge_tables

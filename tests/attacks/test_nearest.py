@@ -154,3 +154,23 @@ class TestHeatMapsOfFiles:
     def test_a_record_without_a_place_is_counted_and_refused(self, tmp_path, table):
         table.assign(lat=table["lat"].where(table.index > 2)).to_parquet(tmp_path / "a.parquet")
         refuses("3 of 4000 records have no user or no valid place", heat_maps_of_files, tmp_path / "a.parquet", self.GRID)
+
+    @pytest.mark.parametrize("options", [{"begin": "2030-01-01"}, {"begin": "2020-01-05", "end": "2020-01-05"}])
+    def test_no_record_is_refused(self, tmp_path, table, options):
+        table.to_parquet(tmp_path / "a.parquet")
+        with pytest.raises(ValueError, match="the files hold no record"):
+            heat_maps_of_files(tmp_path / "a.parquet", self.GRID, **options)
+
+    def test_files_with_other_types_of_columns_keep_their_values(self, tmp_path, table):
+        table[:9].assign(user=range(9), lat=45).to_parquet(tmp_path / "1.parquet")
+        rest = table[9:].assign(user=lambda t: "0" + t["user"])
+        rest.to_parquet(tmp_path / "2.parquet")
+        found = heat_maps_of_files([tmp_path / "1.parquet", tmp_path / "2.parquet"], self.GRID)
+        assert found.users.tolist() == sorted([*map(str, range(9)), *rest["user"].unique()])
+        expected = heat_maps(mobpriv.load(rest).traces, self.GRID)
+        kept = found.counts[found.users.get_indexer(expected.users)].toarray()
+        np.testing.assert_array_equal(kept[:, kept.any(axis=0)], expected.counts.toarray())
+
+    @pytest.mark.parametrize("begin", ["now or never", "NaT"])
+    def test_a_time_that_is_none_is_refused(self, tmp_path, begin):
+        refuses("begin and end are ISO times", heat_maps_of_files, tmp_path / "a.parquet", self.GRID, begin)
