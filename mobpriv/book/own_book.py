@@ -7,8 +7,7 @@ from pathlib import Path
 from mobpriv import datasets
 from mobpriv.book import build, dependencies, notebooks, provenance, running, webpage
 from mobpriv.book.results import ROOT
-
-ASSESSMENTS = {"traces": "across_traces", "calls": "primule_risk"}  # kind of data -> its first page
+from mobpriv.book.webpage import ASSESSMENTS
 
 
 def write(

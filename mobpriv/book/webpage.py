@@ -52,9 +52,15 @@ main table:not(.numbers) :is(tbody th, th:first-child, td:first-child) { text-al
 main table.origin { font-size: .85em; } main table.origin :is(th, td) { text-align: left; overflow-wrap: anywhere; } main table.origin th { overflow-wrap: normal; }
 dt { font-weight: 600; margin-top: .6rem; } dd { margin: 0 0 0 1.2rem; }
 @media (max-width: 480px) { main table:not(.numbers) :is(th, td) { padding: .2rem .3rem; } main table:not(.numbers, .origin) { font-size: .8em; } }
-@media print { /* few sheets: small print, three panels in a row; a figure over several sheets stays on the screen */
+@media print { body { font-size: 10pt; } details:not([open]) { display: none; } main { max-width: none; padding: 0; } a { color: inherit; }
+  main table:not(.numbers) { font-size: .7em; } main table:not(.numbers) :is(th, td) { overflow-wrap: anywhere; padding: .15rem .25rem; }
+  main table.origin th { overflow-wrap: normal; white-space: nowrap; } }
+"""
+# an assessment on four sheets: small print, three panels in a row; a figure over several sheets stays on the screen
+_FEW_SHEETS = """
+@media print {
   @page { margin: 10mm 12mm; }
-  body { font-size: 7.7pt; line-height: 1.27; } main { max-width: none; padding: 0; } a { color: inherit; } details:not([open]) { display: none; }
+  body { font-size: 7.7pt; line-height: 1.27; }
   h1 { font-size: 1.5em; margin: 0 0 .3em; } h2 { font-size: 1.15em; margin: .7em 0 .2em; }
   main > p, main > ul, main > ol, dl { max-width: none; } main :is(p, ul, ol) { margin-block: .35em; }
   dl { columns: 4; font-size: .75em; margin: 0; } dt { margin-top: .2em; } dd { break-inside: avoid; margin-left: .8em; }
@@ -64,8 +70,9 @@ dt { font-weight: 600; margin-top: .6rem; } dd { margin: 0 0 0 1.2rem; }
   main .mobpriv-figure.broken > :not(figcaption) { display: none; } .broken figcaption::after { content: " This figure is on the screen only."; }
   main table.numbers { line-height: 1.15; } main table.numbers :is(th, td) { padding-block: .08rem; } main table.numbers small { display: inline; white-space: nowrap; margin-left: .35em; }
   main table:not(.numbers) { font-size: .8em; } main table:not(.numbers) :is(th, td) { overflow-wrap: anywhere; padding: .1rem .25rem; }
-  main table.origin th { overflow-wrap: normal; white-space: nowrap; } }
+}
 """
+ASSESSMENTS = {"traces": "across_traces", "calls": "primule_risk"}  # kind of data -> its first page
 _STYLES = ("figures.css", "mobpriv.css")  # of the book
 _MATH = "<script>window.MathJax = {tex: {inlineMath: [['$', '$']]}, options: {enableMenu: false}}</script><script>%s</script>"
 _INTERVALS = "The small numbers below a value are its 95 % interval and n, the number of cases."
@@ -104,7 +111,8 @@ def page(notebook: nbformat.NotebookNode, record: dict, root: Path = ROOT) -> st
     ]
     name = re.sub("<[^>]+>", "", title) or run_record["notebook"]
     data = f": {run_record['data']['name']}" if run_record["data"] else ""
-    return document(f"{name}{html.escape(data)}", "".join(parts), root, formulas="$" in text)
+    style = _FEW_SHEETS if run_record["notebook"] in ASSESSMENTS.values() else ""
+    return document(f"{name}{html.escape(data)}", "".join(parts), root, formulas="$" in text, style=style)
 
 
 def document(title: str, body: str, root: Path = ROOT, formulas: bool = False, style: str = "") -> str:

@@ -277,7 +277,8 @@ def test_on_paper_a_table_stays_one_and_its_heads_whole(opened, user_run, tmp_pa
     (tmp_path / "own.html").write_text(showing(user_run, wide, selection="users and records of a long time; " * 30))
     page, shapes = opened(680), {}
     page.goto((tmp_path / "own.html").as_uri())
-    for media in ("screen", "print"):
+    for media, width in {"screen": 600, "print": 680}.items():
+        page.set_viewport_size({"width": width, "height": 900})
         page.emulate_media(media=media)
         shapes[media] = page.evaluate("getComputedStyle(document.querySelector('table.columns-7')).display")
     assert shapes == {"screen": "block", "print": "table"}
