@@ -20,6 +20,7 @@ from mobpriv.base.ranges import positive, whole
 from mobpriv.traces.profiles import HeatMaps
 
 _AT_A_TIME = 2_000_000  # records in memory together
+_CONFIG = {"preserve_insertion_order": False, "autoinstall_known_extensions": False}  # no downloads
 
 
 def heat_maps_of_files(files, grid, begin: str = "", end: str = "", memory: float = 2.0) -> HeatMaps:
@@ -46,7 +47,7 @@ def heat_maps_of_files(files, grid, begin: str = "", end: str = "", memory: floa
     during = [f"t {sign} timestamptz '{_in_utc(text)}'" for sign, text in ((">=", begin), ("<", end)) if text]
     with (
         temporary_folder("mobpriv-heat-maps-") as spilled,
-        duckdb.connect(config={"memory_limit": limit, "temp_directory": str(spilled)}) as con,
+        duckdb.connect(config=_CONFIG | {"memory_limit": limit, "temp_directory": str(spilled)}) as con,
     ):
         con.execute("set timezone = 'UTC'")
         con.execute("create table counted (name varchar, cell bigint, records bigint)")
