@@ -29,6 +29,7 @@ _SMALLEST_SCALE = 0.75  # smallest scale in print: lettering of 8 points becomes
 _PLAIN = (1e-4, 1e6)  # range of axes without powers of ten
 _LARGEST_SHIFT = 12  # points: largest shift of a name from the end of its line at which it is still recognisable
 _DPI = 150  # resolution of a PNG
+_COLOURS = 64  # of the PNGs of a figure
 _LINES = ("-", "--", ":")  # markers that are lines
 _NAMESPACES = 'xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"'
 
@@ -88,7 +89,7 @@ class OnPaper(NamedTuple):
             return min(_PAPER[0] / across / wide, _PAPER[1] / -(-panels // across) / high)
 
         best = max((2, 3) if panels > 4 else (2,), key=scale)
-        if panels > 4 and scale(best) < _SMALLEST_SCALE:
+        if panels > 2 and scale(best) < _SMALLEST_SCALE:
             return cls(2, 1, True)
         return cls(best, -(-panels // best))
 
@@ -153,12 +154,20 @@ class Kept:
 
 
 def as_text(panels) -> str:
-    """The panels as small base64 PNGs with few colours, separated by spaces, for storage with a run's numbers."""
-    kept = []
+    """The panels as small base64 PNGs, separated by spaces, for storage with a run's numbers.
+
+    All panels have the same few colours: a shade of a map means the same number in each.
+    """
+    drawn, kept = [], []
     for axis in axes_of(panels):
-        drawn, png = io.BytesIO(), io.BytesIO()
-        axis.figure.savefig(drawn, format="png", dpi=_DPI, transparent=False, facecolor="white")
-        Image.open(drawn).convert("RGB").quantize(64, dither=Image.Dither.NONE).save(png, format="png", optimize=True)
+        png = io.BytesIO()
+        axis.figure.savefig(png, format="png", dpi=_DPI, transparent=False, facecolor="white")
+        drawn.append(Image.open(png).convert("RGB"))
+    pixels = np.concatenate([np.asarray(image).reshape(1, -1, 3) for image in drawn], axis=1)
+    colours = Image.fromarray(pixels).quantize(_COLOURS)
+    for image in drawn:
+        png = io.BytesIO()
+        image.quantize(palette=colours, dither=Image.Dither.NONE).save(png, format="png", optimize=True)
         kept.append(base64.b64encode(png.getvalue()).decode())
     return " ".join(kept)
 

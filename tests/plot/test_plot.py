@@ -353,6 +353,18 @@ def test_a_picture_that_is_kept_comes_back_with_its_words():
     assert shapes.pop()[0] > 100
 
 
+def test_a_shade_is_the_same_in_all_panels_that_are_kept():
+    shades = np.linspace(0, 1, 200)[None]
+    many, one = (plot.panels(1)[0] for _ in range(2))
+    many.imshow(shades, cmap="viridis", aspect="auto", interpolation="nearest")
+    one.imshow(np.full_like(shades, shades[0, 77]), cmap="viridis", vmin=0, vmax=1, aspect="auto", interpolation="nearest")
+    pngs = plot.Kept.of(plot.as_text([many, one]), "A.", "A.").pngs
+    pixels = [(255 * image.imread(io.BytesIO(png), format="png")[..., :3]).round().astype(int) for png in pngs]
+    only = pixels[1][pixels[1].shape[0] // 2, pixels[1].shape[1] // 2]
+    assert len(np.unique(np.concatenate([p.reshape(-1, 3) for p in pixels]), axis=0)) <= 64
+    assert (pixels[0] == only).all(axis=-1).any()
+
+
 def coloured(svg: str, colour: str) -> set:
     """How opaque the fills of this colour of the palette are, in the page's variables."""
     opacities = re.findall(rf"fill: var\(--mp-{colour[1:]}, {colour}\)(?:; fill-opacity: ([\d.]+))?", svg)
@@ -382,6 +394,9 @@ def test_the_colours_of_a_bar_turn_dark_with_its_tiles(numbers):
     ("panels", "size", "paper"),
     [
         (1, (4.2, 2.9), (1, 1, False)),
+        (2, (3.9, 9.0), (2, 1, False)),
+        (3, (3.9, 5.0), (2, 2, False)),
+        (3, (3.9, 6.1), (2, 1, True)),
         (6, (3.5, 2.8), (2, 3, False)),
         (7, (2.7, 2.7), (3, 3, False)),
         (8, (3.5, 2.8), (2, 1, True)),
