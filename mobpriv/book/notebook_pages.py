@@ -18,7 +18,7 @@ _SYNTHETIC = """:::{{div}} synthetic
 :::"""
 _SELECTION = ":::{div} selection"
 _FOLDED = ("set-up", "experiment")  # titles of the folds
-_LINK = '<a class="further-up" href="#{place}">The main {kind} of this section</a> is further up on this page.'
+_LINK = 'See <a class="further-up" href="#{place}">the main {kind} of this section</a> above.'
 _HEADING = re.compile(r"^(?=#+ )", re.MULTILINE)
 
 

@@ -165,7 +165,5 @@ def _repeat(provenances: dict[str, dict]) -> str:
     taking = [name for name, one in provenances.items() if one["data"]]
     own = f"For [a table of your own](../own-data.md), run `mobpriv run {taking[0]} --data FILE`" if taking else ""
     own += ", or the other notebooks in the same way" if len(taking) > 1 else ""
-    times = "the times are for the data that come with the book" if taking else ""
-    return " ".join(
-        filter(None, [f"To repeat this page, run {enumerated(commands)}{'; ' * bool(times)}{times}.", own and f"{own}."])
-    )
+    times = "These times are for the book's own synthetic data." if taking else ""
+    return " ".join(filter(None, [f"To repeat this page, run {enumerated(commands)}.", times, own and f"{own}."]))

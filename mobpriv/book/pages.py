@@ -169,7 +169,7 @@ def score_page(verdicts: list[Verdict], registry: Registry, quick_runs: Collecti
         "",
         counted(outcomes.total() - outcomes[sums.UNTESTED], "claim is tested", "claims are tested")
         + (
-            f", and {counted(outcomes[sums.CONSTRUCTED], 'of them is', 'of them are')} decided by construction"
+            f", and {counted(outcomes[sums.CONSTRUCTED], 'of them is', 'of them are')} true or false by construction"
             if outcomes[sums.CONSTRUCTED]
             else ""
         )

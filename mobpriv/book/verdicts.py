@@ -438,7 +438,7 @@ def _elsewhere(holds: str, results: dict[str, Any], registry: Registry, text: st
     others = [run for run in registry.runs.values() if run.name != own_run]
     return _outcomes(
         _subject(text, registry.runs[own_run].title),
-        {True: "also holds", False: "does not hold", None: "is neither confirmed nor refuted"},
+        {True: "also holds", False: "does not hold", None: "is inconclusive"},
         holds,
         {run.title: {name: results.get(run.name + name.removeprefix(own_run)) for name in read} for run in others},
         text,

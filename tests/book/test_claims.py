@@ -187,7 +187,7 @@ def test_what_is_true_or_false_by_definition_is_tested_but_does_not_count(kind, 
     assert f"is declared '{called}' (a theorem), but the verdict is: {verdict_of_wrong}" in fault(claim(**declared, **wrong))
     score = score_page([result, verdict(id="T2.4")], REGISTRY)
     assert counted(score) == {"Cabspotting": [1, 0, 0, 0]}
-    assert "2 claims are tested, and 1 of them is decided by construction." in score
+    assert "2 claims are tested, and 1 of them is true or false by construction." in score
     assert counted(score_page([result], REGISTRY)) == {}
 
 

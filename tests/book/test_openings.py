@@ -239,27 +239,25 @@ class TestFindings:
         results = {"city": loss(0.3, 0.21), "geolife": loss(0.3, 0.1), "cabspotting": loss(0.5, 0.4, 0.6)}
         others = {"callers": loss(0.1, 0.0, 0.15), "geolife-program": {"nb": {"other": 1}}}
         assert self.text_of("It costs.", "city.loss > 0.2", results | others) == (
-            "It costs. This finding also holds on Cabspotting, is neither confirmed nor refuted on GeoLife "
+            "It costs. This finding also holds on Cabspotting, is inconclusive on GeoLife "
             "and does not hold on Cabspotting with simulated calls."
         )
         # first where it holds; "but" only after that
         two = {"city": loss(0.3, 0.21), "cabspotting": loss(0.3, 0.1), "geolife": loss(0.5, 0.4, 0.6)}
         assert self.text_of("It costs.", "city.loss > 0.2", two) == (
-            "It costs. This finding also holds on GeoLife, but is neither confirmed nor refuted on Cabspotting."
+            "It costs. This finding also holds on GeoLife, but is inconclusive on Cabspotting."
         )
         assert self.text_of("It costs.", "city.loss > 0.2", two | {"geolife": loss(0.1, 0.0, 0.15)}) == (
-            "It costs. This finding is neither confirmed nor refuted on Cabspotting and does not hold on GeoLife."
+            "It costs. This finding is inconclusive on Cabspotting and does not hold on GeoLife."
         )
         # what is tested is the title, in bold, unless it names its own data
         text = self.text_of("**It costs.** A lot.", "city.loss > 0.2", two)
-        assert (
-            "A lot. The statement in bold also holds on GeoLife, but is neither confirmed nor refuted on Cabspotting." in text
-        )
+        assert "A lot. The statement in bold also holds on GeoLife, but is inconclusive on Cabspotting." in text
         text = self.text_of("**In the synthetic city it costs.** A lot.", "city.loss > 0.2", two)
         assert "The corresponding statement also holds on GeoLife" in text
         # that it also holds is not said of a run that it names, but any other outcome is
         text = self.text_of("It costs, as on Cabspotting and GeoLife.", "city.loss > 0.2", results)
-        assert text == "It costs, as on Cabspotting and GeoLife. This finding is neither confirmed nor refuted on GeoLife."
+        assert text == "It costs, as on Cabspotting and GeoLife. This finding is inconclusive on GeoLife."
 
     def test_the_size_of_a_change_has_no_sign_and_the_interval_of_the_size(self):
         def of(high, kind):
