@@ -155,7 +155,7 @@ def test_below_a_notebook_stand_findings_verdicts_errata_and_the_command():
 def test_below_several_notebooks_stands_the_command_of_each():
     needs_none = {"provenance": {"seconds": 0.2, "command": "mobpriv run other", "data": None}}
     text = openings.closing({"nb": RECORD, "other": needs_none, "never run": None}, "", [], [])
-    assert "run `mobpriv run nb` (12\u00a0s) and `mobpriv run other` (1\u00a0s, needs no data); the times" in text
+    assert "run `mobpriv run nb` (12\u00a0s) and `mobpriv run other` (1\u00a0s, needs no data). These times" in text
     assert text.endswith("run `mobpriv run nb --data FILE`.")
     assert openings.closing({"nb": RECORD, "two": RECORD}, "", [], []).endswith("or the other notebooks in the same way.")
 
