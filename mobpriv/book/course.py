@@ -75,7 +75,7 @@ def page(root: Path) -> str:
 def _timed(asked: Mapping[str, int], every: Mapping[str, Exercise]) -> str:
     """A line an exercise, with its minutes and its file; ``project`` is no exercise of a notebook."""
     lines = {label: f"[The project]({label})" for label in asked}
-    lines |= {label: f"[{every[label].title}]({label}) in `{every[label].notebook}.ipynb`" for label in asked if label in every}
+    lines |= {label: f"[{every[label].title}]({label}) (`{every[label].notebook}.ipynb`)" for label in asked if label in every}
     return _indented([f"{lines[label]}, {minutes} min" for label, minutes in asked.items()])
 
 

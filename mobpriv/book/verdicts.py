@@ -451,7 +451,7 @@ def _subject(text: str, own_data: str) -> str:
     if not title:
         return "This finding"
     names_own = re.search(rf"\bcabs?\b|{re.escape(named(own_data))}", title[1])
-    return "The corresponding statement" if names_own else "The statement in bold"
+    return "The same statement" if names_own else "The statement in bold"
 
 
 def _outcomes(

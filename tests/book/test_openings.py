@@ -254,7 +254,7 @@ class TestFindings:
         text = self.text_of("**It costs.** A lot.", "city.loss > 0.2", two)
         assert "A lot. The statement in bold also holds on GeoLife, but is inconclusive on Cabspotting." in text
         text = self.text_of("**In the synthetic city it costs.** A lot.", "city.loss > 0.2", two)
-        assert "The corresponding statement also holds on GeoLife" in text
+        assert "The same statement also holds on GeoLife" in text
         # that it also holds is not said of a run that it names, but any other outcome is
         text = self.text_of("It costs, as on Cabspotting and GeoLife.", "city.loss > 0.2", results)
         assert text == "It costs, as on Cabspotting and GeoLife. This finding is inconclusive on GeoLife."
