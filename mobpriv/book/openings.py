@@ -165,5 +165,6 @@ def _repeat(provenances: dict[str, dict]) -> str:
     taking = [name for name, one in provenances.items() if one["data"]]
     own = f"For [a table of your own](../own-data.md), run `mobpriv run {taking[0]} --data FILE`" if taking else ""
     own += ", or the other notebooks in the same way" if len(taking) > 1 else ""
-    times = "These times are for the book's own synthetic data." if taking else ""
+    times = "These times are for" if len(commands) > 1 else "The time is for"
+    times = f"{times} the book's own synthetic data." if taking else ""
     return " ".join(filter(None, [f"To repeat this page, run {enumerated(commands)}.", times, own and f"{own}."]))

@@ -147,8 +147,8 @@ def data_set_title(registry: Registry, dataset: str) -> str:
 
 
 _WORDINGS = {
-    "own": {AGREES: "reproduced", DIRECTION: "only its direction is reproduced", DISAGREES: "not reproduced"},
-    "other": {AGREES: "holds", DIRECTION: "only its direction holds", DISAGREES: "does not hold"},
+    "own": {AGREES: "reproduced", DIRECTION: "only the direction is reproduced", DISAGREES: "not reproduced"},
+    "other": {AGREES: "holds", DIRECTION: "only the direction holds", DISAGREES: "does not hold"},
     THEOREM: {AGREES: "correct", DISAGREES: "incorrect"},
 }
 

@@ -108,11 +108,11 @@ NUMBERS = "(46 %; printed 50 %)"
         (DISAGREES, AGREES, f"reproduced on GeoLife only with the author's code (as described {NUMBERS}: not reproduced)"),
         (AGREES, DISAGREES, f"reproduced on GeoLife as described {NUMBERS}; with the author's code {NUMBERS}: not reproduced"),
         (DISAGREES, DISAGREES, f"not reproduced on GeoLife {NUMBERS}"),
-        (DIRECTION, DIRECTION, f"only its direction is reproduced on GeoLife {NUMBERS}"),
+        (DIRECTION, DIRECTION, f"only the direction is reproduced on GeoLife {NUMBERS}"),
         (
             DIRECTION,
             DISAGREES,
-            f"only its direction is reproduced on GeoLife as described {NUMBERS}, not reproduced with the author's code {NUMBERS}",
+            f"only the direction is reproduced on GeoLife as described {NUMBERS}, not reproduced with the author's code {NUMBERS}",
         ),
         (BY_DEFINITION, BY_DEFINITION, "holds by construction"),
         (IMPOSSIBLE, IMPOSSIBLE, f"cannot hold on GeoLife {NUMBERS}"),
