@@ -68,7 +68,6 @@ count:  ## lines of code of the package, the tests and the notebooks
 	  print(f"notebooks: {size(cells)} lines, {size(drawing)} of them in cells that draw")'
 
 lock: $(STAMP)  ## pin requirements.lock again from pyproject.toml
-	@$(PY) -m pip install --quiet uv
 	@$(PY) -m uv pip compile pyproject.toml --all-extras --universal --upgrade --no-header --no-annotate \
 	  --no-emit-index-url --quiet --output-file requirements.lock
 
@@ -88,8 +87,11 @@ $(STAMP): requirements.lock pyproject.toml
 	if [ -z "$$chosen" ] && [ ! -x $(PY) ]; then \
 	  echo "mobpriv needs Python 3.11, 3.12, 3.13 or 3.14 with venv (python3 here: $$(python3 --version 2>&1)): install one (Debian, Ubuntu: apt install python3-venv; macOS: brew install python@3.14) or say where one is, make PYTHON=/path/to/python3" >&2; exit 1; fi; \
 	test -x $(PY) || { echo "creating $(VENV) with $$chosen"; "$$chosen" -m venv $(VENV); } || exit 1; \
-	echo "installing the pinned packages (a minute or two)"; \
-	$(PY) -m pip install --quiet --disable-pip-version-check --requirement requirements.lock && \
+	echo "installing the pinned packages"; \
+	{ $(PY) -m pip install --quiet --disable-pip-version-check uv && \
+	  $(PY) -m uv pip install --quiet --python $(PY) --requirement requirements.lock; } || \
+	{ echo "uv could not, so pip does: a minute or two"; \
+	  $(PY) -m pip install --quiet --disable-pip-version-check --requirement requirements.lock; } && \
 	$(PY) -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable . && \
 	find mobpriv -name '*.nb[ci]' -delete  # compiled functions name modules that may have moved
 	@touch $@
