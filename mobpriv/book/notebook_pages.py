@@ -18,7 +18,7 @@ _SYNTHETIC = """:::{{div}} synthetic
 :::"""
 _SELECTION = ":::{div} selection"
 _FOLDED = ("set-up", "experiment")  # titles of the folds
-_LINK = 'See <a class="further-up" href="#{place}">the main {kind} of this section</a> above.'
+_LINK = 'The {kind} that belongs here is <a class="further-up" href="#{place}">further up on this page</a>.'
 _HEADING = re.compile(r"^(?=#+ )", re.MULTILINE)
 
 

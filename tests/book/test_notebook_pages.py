@@ -69,7 +69,7 @@ def test_the_main_figure_follows_the_answer_and_has_the_first_number():
         assert f"Figure R1.</span>{main}" in notebook_pages.html_of(cells[1])
         assert f"Figure R2.</span>{other}" in "".join(notebook_pages.html_of(cell) for cell in cells[2:] if "outputs" in cell)
         assert [cell.source for cell in cells if "#result" in cell.source] == [
-            'See <a class="further-up" href="#result">the main figure of this section</a> above.'
+            'The figure that belongs here is <a class="further-up" href="#result">further up on this page</a>.'
         ]
         assert cells[0].source.endswith('<div id="result"></div>')
         assert notebook_pages.headlines(cells) == [cells[1]]
