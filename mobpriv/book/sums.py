@@ -28,7 +28,7 @@ _VERBS = {  # of one claim and of several
     _MIXED: ("is mixed", "are mixed"),
     _DISAGREE: ("disagrees", "disagree"),
     INCONCLUSIVE: ("is inconclusive", "are inconclusive"),
-    CONSTRUCTED: ("is true or false by construction", "are decided by construction"),
+    CONSTRUCTED: ("is true or false by construction", "are true or false by construction"),
     UNTESTED: ("is not tested", "are not tested"),
 }
 
