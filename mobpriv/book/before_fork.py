@@ -3,6 +3,7 @@
 No threads may run in this process, because a fork does not copy them, and nothing may be drawn: a kernel sets up its own drawing.
 """
 
+import gc
 from importlib import import_module
 
 from numba.core.registry import cpu_target
@@ -31,3 +32,4 @@ for _name in (
 cpu_target.typing_context.refresh()  # numba's tables of types and functions, a fifth of a second
 cpu_target.target_context.refresh()
 read_texts()
+gc.freeze()  # nothing of this is ever garbage: a kernel that looked for some here would copy all of it
