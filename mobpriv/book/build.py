@@ -516,10 +516,12 @@ def _write_if_changed(path: Path, text: str) -> None:
 
 
 _RENDER = """
+import gc
 from functools import partial
 from jupyter_book import sphinx
 from jupyter_book.cli.main import main
 sphinx.build_sphinx = partial(sphinx.build_sphinx, jobs={workers})  # the command line has no option for it
+gc.disable()  # pages stay to the end: to look through them for garbage takes a tenth of the time
 main()
 """
 

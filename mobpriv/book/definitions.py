@@ -57,8 +57,9 @@ def _bound(node: ast.stmt) -> set[str]:
     """The top-level names that a statement binds: its own, or all that it assigns outside functions and classes."""
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
         return {node.name}
-    inner = [child for child in ast.walk(node) if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)]
-    stored = {child.id for child in ast.walk(node) if isinstance(child, ast.Name) and isinstance(child.ctx, ast.Store)}
+    inside = list(ast.walk(node))
+    inner = [child for child in inside if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)]
+    stored = {child.id for child in inside if isinstance(child, ast.Name) and isinstance(child.ctx, ast.Store)}
     return stored | {child.name for child in inner}
 
 
@@ -82,9 +83,10 @@ def _is_no_code(line: ast.stmt) -> bool:
 
 
 def _statement(node: ast.stmt) -> Statement:
-    attributes = [child for child in ast.walk(node) if isinstance(child, ast.Attribute) and isinstance(child.value, ast.Name)]
+    inside = list(ast.walk(node))
+    attributes = [child for child in inside if isinstance(child, ast.Attribute) and isinstance(child.value, ast.Name)]
     owners = {id(child.value) for child in attributes}
-    names = {child.id for child in ast.walk(node) if isinstance(child, ast.Name) and id(child) not in owners}
+    names = {child.id for child in inside if isinstance(child, ast.Name) and id(child) not in owners}
     return Statement(normal(node), frozenset(names), frozenset((child.value.id, child.attr) for child in attributes))
 
 

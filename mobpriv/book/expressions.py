@@ -25,6 +25,7 @@ import statistics
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterable
+from functools import cache
 from statistics import NormalDist
 from typing import Any, NamedTuple
 
@@ -174,6 +175,7 @@ def too_few(entry: Any) -> bool:
 
 
 # --------------------------------------------------------------------------------------------------------------- reading
+@cache  # a claim is read for each of its data sets, several times
 def parsed(expression: str) -> ast.expr:
     """The syntax tree of an expression, in which the ``*`` of a family is an ``Ellipsis``."""
     if len(expression) > _MAX_CHARACTERS:

@@ -80,7 +80,7 @@ class Span:
 
 def result(name: str, ends: _Ends) -> Span:
     """A result that may have any value between two ends."""
-    return Span(*map(float, ends), {name: (1.0, 1.0)}, {name: ends}, lambda box: result(name, box[name]))
+    return Span(*map(float, ends), {name: (1.0, 1.0)}, {name: ends}, lambda box: result(name, box.get(name, ends)))
 
 
 def between(low: float, high: float) -> Span:
@@ -141,8 +141,7 @@ def negated(truth: bool | None) -> bool | None:
 
 def _ordered(compare: Callable, left: Span, right: Span) -> bool | None:
     outcome = _by_ends(compare, left, right)
-    difference = left - right
-    if outcome is None and difference.box:
+    if outcome is None and (difference := left - right).box:
         corners = [_corner(difference, side) for side in (0, 1)]
         outcomes = {_by_ends(compare, left.on(corner), right.on(corner)) for corner in corners}
         outcome = outcomes.pop() if len(outcomes) == 1 else None
@@ -172,10 +171,12 @@ def _computed(ends: Callable, shares: Callable, operands: Sequence[float | Span]
     operands = [span(operand) for operand in operands]
     extents = [operand.ends for operand in operands]
     slopes: Box = {}
-    for operand, share in zip(operands, shares(*extents), strict=True):
-        for name, slope in operand.slopes.items():
-            slopes[name] = _sum(slopes.get(name, (0, 0)), _product(share, slope))
-    box = {name: extent for operand in operands for name, extent in operand.box.items()}
+    box: Box = {}
+    if any(low != high for low, high in extents):  # a function of numbers alone varies with none
+        for operand, share in zip(operands, shares(*extents), strict=True):
+            for name, slope in operand.slopes.items():
+                slopes[name] = _sum(slopes.get(name, (0, 0)), _product(share, slope))
+            box |= operand.box
     return Span(*ends(*extents), slopes, box, lambda part: _computed(ends, shares, [operand.on(part) for operand in operands]))
 
 
