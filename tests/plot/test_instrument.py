@@ -215,6 +215,16 @@ def test_a_sentence_and_its_pictures_are_on_one_sheet_below_the_heading(phone):
         assert sum(map(len, on)) == 6 * 3 + 2  # nothing is cut in two
 
 
+def test_on_paper_three_panels_of_an_interactive_figure_share_the_width_and_the_caption_is_not_beside_them(phone):
+    html = instrument(frames={setting: (drawn(1, 3), says) for setting, says in SAYS.items()}).html
+    page = phone(f'<div class="cell_output"><div class="output">{html}</div></div>')
+    page.set_viewport_size({"width": 718, "height": 900})  # an A4 sheet without its margins
+    page.emulate_media(media="print")
+    widths = [page.locator(".view svg").nth(i).bounding_box()["width"] for i in range(3)]
+    assert min(widths) > 0.28 * 718
+    assert page.locator("figcaption").bounding_box()["width"] > 0.9 * 718
+
+
 @pytest.mark.parametrize(("panels", "size"), [(7, (2.7, 2.7)), (1, (4.0, 12.0)), (2, (3.5, 7.0)), (6, None), (3, (4.2, 5.0))])
 def test_a_figure_and_its_caption_are_on_one_sheet(phone, panels, size):
     html = linked(plot.show(plot.panels(panels, size), "A caption in words.", "A.").html, caption="A caption in words.")
