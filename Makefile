@@ -89,7 +89,7 @@ $(STAMP): requirements.lock pyproject.toml
 	test -x $(PY) || { echo "creating $(VENV) with $$chosen"; "$$chosen" -m venv $(VENV); } || exit 1; \
 	echo "installing the pinned packages"; \
 	{ $(PY) -m pip install --quiet --disable-pip-version-check uv && \
-	  $(PY) -m uv pip install --quiet --python $(PY) --requirement requirements.lock; } || \
+	  UV_SYSTEM_CERTS=1 $(PY) -m uv pip install --quiet --python $(PY) --requirement requirements.lock; } || \
 	{ echo "uv could not, so pip does: a minute or two"; \
 	  $(PY) -m pip install --quiet --disable-pip-version-check --requirement requirements.lock; } && \
 	$(PY) -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable . && \
