@@ -77,7 +77,8 @@ clean:  ## remove what was built (not .venv, not book/results)
 	rm -rf book/_build _build dist book/notebooks book/_generated course .pytest_cache .ruff_cache .hypothesis runs
 	find mobpriv tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
-# The stamp makes a second call instant; a changed lock or pyproject.toml installs again.
+# The stamp makes a second call instant; a changed lock or pyproject.toml installs again. uv trusts the system's certificates, as pip
+# does: behind a proxy it would fail.
 $(STAMP): requirements.lock pyproject.toml
 	@chosen=""; \
 	for candidate in $(PYTHON) python3 python3.14 python3.13 python3.12 python3.11 python; do \

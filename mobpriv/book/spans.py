@@ -172,7 +172,7 @@ def _computed(ends: Callable, shares: Callable, operands: Sequence[float | Span]
     extents = [operand.ends for operand in operands]
     slopes: Box = {}
     box: Box = {}
-    if any(low != high for low, high in extents):  # a function of numbers alone varies with none
+    if any(low != high for low, high in extents):  # at a single point nothing varies
         for operand, share in zip(operands, shares(*extents), strict=True):
             for name, slope in operand.slopes.items():
                 slopes[name] = _sum(slopes.get(name, (0, 0)), _product(share, slope))
