@@ -7,6 +7,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from mobpriv.book import spans
 from mobpriv.book.expressions import of_mean, throughout, truth_value_of, undecided_by, widened
 
 
@@ -44,6 +45,13 @@ X = {"x": estimate(0.13, 0.33, 0.62), "y": estimate(0.4, 0.5, 0.6), "z": estimat
 )
 def test_a_relation_may_turn_within_the_intervals(expression, holds):
     assert throughout(expression, X) is holds
+
+
+def test_a_point_beside_an_interval_is_a_number():
+    point, interval = spans.result("x", (1.0, 1.0)), spans.result("y", (0.0, 4.0))
+    assert [2 * point > interval, 2 * point > interval - 3, 2 * point - point == 1] == [None, True, True]
+    assert (2 * point + interval > 2 * point) is (interval + 1 > 1) is None
+    assert (2 * point + interval + 1 > interval) is True
 
 
 def test_what_leaves_it_open_may_turn_within_its_interval_too():
