@@ -414,7 +414,7 @@ class TestCluster:
     def cluster():
         distributed = pytest.importorskip("distributed")
         with distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None, protocol="tcp"
+            n_workers=2, threads_per_worker=1, processes=False, dashboard_address=":0", protocol="tcp"
         ) as cluster:
             yield cluster
 

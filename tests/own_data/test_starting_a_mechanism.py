@@ -18,6 +18,7 @@ def new(name):
 
 def test_the_written_mechanism_keeps_the_contract_and_its_test_passes(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("PYTEST_ADDOPTS", raising=False)  # the counts are read below
     code, out, _ = new("of_mine_2")
     assert (code, sorted(path.name for path in tmp_path.iterdir())) == (0, ["of_mine_2.py", "test_of_mine_2.py"])
     name = out.split()[-1]
