@@ -96,9 +96,9 @@ def icps_of_files(
       when the profiles are computed.
 
     The result counts omitted records under the first rule of :data:`mobpriv.icp.sql.RULE_NAMES` that they break; its ``read``
-    counts all records of the files. Departures from :func:`mobpriv.datasets.read_calls`: a cell needs no coordinates, the end cell
-    is checked only with ``both_cells``, and a file must have the columns that ``every_slot`` and ``both_cells`` need (a table without
-    them has NaN). A repeated record changes no profile.
+    counts all records of the files. Departures from :func:`mobpriv.datasets.read_calls`: a cell needs no coordinates, and the end cell
+    is checked only with ``both_cells``. A repeated record changes no profile. A file must have the columns that ``every_slot`` and
+    ``both_cells`` need; a table without them has NaN.
 
     Raises ValueError for incomplete or unreadable files, and OSError if the disk is full.
     """
