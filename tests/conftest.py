@@ -112,6 +112,16 @@ def warm() -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
+def cluster() -> Iterator:
+    """Two Dask workers in this process, on free ports: others may test at the same time."""
+    distributed = pytest.importorskip("distributed")
+    # None would not mean no dashboard, but port 8787
+    options = {"processes": False, "dashboard_address": ":0", "protocol": "tcp"}
+    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, **options) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="module")
 def address() -> Iterator[str]:
     """The built book, served."""
     from built_site import served

@@ -102,23 +102,14 @@ def test_nobody_known_is_refused():
         nearest(maps_of([{1: 1}]), maps_of([]))
 
 
-@pytest.fixture(scope="module")
-def two_workers():
-    distributed = pytest.importorskip("distributed")
-    with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=False, dashboard_address=":0", protocol="tcp"
-    ) as cluster:
-        yield cluster
-
-
 @pytest.mark.parametrize("pieces", [0, 1, 7])
-def test_a_cluster_finds_the_same_to_the_last_digit(two_workers, pieces):
+def test_a_cluster_finds_the_same_to_the_last_digit(cluster, pieces):
     rng = np.random.default_rng(4)
     a, b = (
         maps_of([dict(zip(rng.integers(0, 40, 9).tolist(), rng.integers(1, 9, 9).tolist(), strict=True)) for _ in range(n)])
         for n in (23, 31)
     )
-    for found, expected in zip(nearest_on_cluster(a, b, two_workers.scheduler_address, pieces), nearest(a, b), strict=True):
+    for found, expected in zip(nearest_on_cluster(a, b, cluster.scheduler_address, pieces), nearest(a, b), strict=True):
         np.testing.assert_array_equal(found, expected)
 
 

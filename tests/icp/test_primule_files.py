@@ -409,15 +409,6 @@ def test_too_little_memory_is_told(parquet):
 
 
 class TestCluster:
-    @pytest.fixture(scope="class")
-    @staticmethod
-    def cluster():
-        distributed = pytest.importorskip("distributed")
-        with distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=False, dashboard_address=":0", protocol="tcp"
-        ) as cluster:
-            yield cluster
-
     @pytest.mark.parametrize("way", ["seconds", "iso"])
     def test_profiles_are_identical(self, tmp_path, cluster, way):
         table = ways(CALLS)[way][0].sample(frac=1, random_state=3)
